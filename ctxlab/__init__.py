@@ -1,0 +1,1 @@
+"""Learn, tune and ship context compaction for LLM agents."""
