@@ -1,0 +1,42 @@
+r"""The handoff: what was said, in one text that the next call can start from.
+
+A span of history goes to a summary model as data, in chunks if it is long; the reply
+is checked, and only a checked reply is a summary. The result enters a request as one
+message that says it is a record and no instruction.
+
+>>> from langchain_core.messages import AIMessage, HumanMessage
+>>> span = [HumanMessage("Ship order A123."), AIMessage("Shipped, arrives Friday.")]
+>>> writer = SummaryWriter(lambda messages: "## SUMMARY\nA123 shipped, due Friday.")
+>>> summary = writer.write(span)
+>>> summary.calls, summary.notes
+(1, ('sections missing from the summary: SESSION INTENT, ARTIFACTS, NEXT STEPS',))
+>>> is_summary(summary_message(summary.text))
+True
+
+Read on in this order: `prompts` (what is asked), `entries` (what of each message is
+shown), `chunks` (how a long span is split), `checks` (what counts as a summary),
+`calls` (how a model is asked), `writer` (all of it together), `labelled` (the result
+as a message).
+
+Left out here: where to cut is `boundaries`; when to write and what to remember is the
+chain. Lessons: 04_write_a_handoff, 10_protect_the_call.
+"""
+
+from .checks import RejectedReply
+from .labelled import is_summary, language_of, summary_message, summary_text
+from .prompts import HANDOFF_PROMPT, SECTIONS
+from .writer import Summary, SummaryError, SummaryWriter, WriteSummaries
+
+__all__ = [
+    "HANDOFF_PROMPT",
+    "SECTIONS",
+    "RejectedReply",
+    "Summary",
+    "SummaryError",
+    "SummaryWriter",
+    "WriteSummaries",
+    "is_summary",
+    "language_of",
+    "summary_message",
+    "summary_text",
+]

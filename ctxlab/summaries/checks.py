@@ -1,0 +1,94 @@
+r"""Is this reply a summary? Failure text never is (row H8, faults B50 to B53).
+
+>>> reply_text("<think>hm</think>## SUMMARY\nWe chose B.")
+'## SUMMARY\nWe chose B.'
+>>> from langchain_core.messages import AIMessage
+>>> reply_text(AIMessage("", response_metadata={"finish_reason": "length"}))
+Traceback (most recent call last):
+ctxlab.summaries.checks.RejectedReply: the reply was cut off (length)
+"""
+
+import re
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage
+
+_CUT_OFF = {"length", "max_tokens", "max_output_tokens", "model_length"}
+_REFUSED = {"refusal", "content_filter", "safety", "prohibited_content", "blocklist"}
+_REASON_KEYS = ("finish_reason", "stop_reason", "stopReason", "done_reason")
+_THOUGHT = re.compile(
+    r"<(think|thinking|thought|reasoning)>.*?(</\1>|\Z)", re.DOTALL | re.IGNORECASE
+)
+_LATE_CLOSE = re.compile(r"\A.*</(?:think|thinking|thought|reasoning)>", re.DOTALL)
+_APOLOGY = re.compile(
+    r"(i['’]?m sorry|i am sorry|sorry|抱歉|对不起)?[,，。.\s]*(but )?"
+    r"(i (can['’]?t|cannot|can not|am unable to|won['’]t) "
+    r"(help|assist|comply|do that|fulfil|provide|summari[sz]e|continue)"
+    r"|我?(无法|不能)(协助|帮助|提供|满足|完成|总结|处理))",
+    re.IGNORECASE,
+)
+
+
+class RejectedReply(ValueError):
+    """A reply that is no summary; the text says why."""
+
+
+def reply_text(reply: object) -> str:
+    """Return the text of a reply, thinking removed.
+
+    Raises:
+        RejectedReply: If the reply is blank, a refusal, only tool calls or
+            reasoning, cut off, or no text at all.
+    """
+    if isinstance(reply, BaseMessage):
+        _check_ending(reply)
+        text = _without_thoughts(reply.text)
+        if not text:
+            raise RejectedReply(_why_empty(reply))
+    elif isinstance(reply, str):
+        text = _without_thoughts(reply)
+        if not text:
+            raise RejectedReply("the reply was blank")
+    else:
+        raise RejectedReply(
+            f"the reply was a {type(reply).__name__}, expected text or a message"
+        )
+    if _APOLOGY.match(text) and "\n#" not in text:
+        raise RejectedReply("the model refused")
+    return text
+
+
+def _check_ending(reply: BaseMessage) -> None:
+    for reason in _endings(reply.response_metadata):
+        if reason.lower() in _CUT_OFF:
+            raise RejectedReply(f"the reply was cut off ({reason})")
+        if reason.lower() in _REFUSED:
+            raise RejectedReply(f"the model refused ({reason})")
+    blocks = reply.content if isinstance(reply.content, list) else []
+    if reply.additional_kwargs.get("refusal") or any(
+        isinstance(block, dict) and block.get("type") == "refusal" for block in blocks
+    ):
+        raise RejectedReply("the model refused")
+
+
+def _endings(metadata: dict[str, Any]) -> list[str]:
+    """Every reason a provider gives for the end of a reply; either key may hold it."""
+    found = [metadata.get(key) for key in _REASON_KEYS]
+    if metadata.get("status") == "incomplete":  # OpenAI's Responses API
+        found.append((metadata.get("incomplete_details") or {}).get("reason"))
+    return [str(reason) for reason in found if reason]
+
+
+def _why_empty(reply: BaseMessage) -> str:
+    if isinstance(reply, AIMessage) and (reply.tool_calls or reply.invalid_tool_calls):
+        return "the reply was only tool calls"
+    blocks = reply.content if isinstance(reply.content, list) else []
+    thoughts = reply.additional_kwargs.get("reasoning_content") or blocks
+    if thoughts or reply.text.strip():
+        return "the reply was only reasoning"
+    return "the reply was blank"
+
+
+def _without_thoughts(text: str) -> str:
+    """Drop thinking tags; some chat templates swallow the opening one."""
+    return _LATE_CLOSE.sub("", _THOUGHT.sub("", text)).strip()
