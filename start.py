@@ -206,6 +206,7 @@ def environment() -> dict[str, str]:
     env["PATH"] = os.pathsep.join([str(venv_python().parent), env.get("PATH", "")])
     env["VIRTUAL_ENV"] = str(VENV)
     env["PYTHONUTF8"] = "1"  # Chinese lessons print on every console
+    env.setdefault("UV_SYSTEM_CERTS", "true")  # as pip: a company's own certificates
     return env
 
 

@@ -1,1 +1,57 @@
-"""Learn, tune and ship context compaction for LLM agents."""
+"""The bench: a simulated model, transcripts with planted facts, and replay.
+
+Each name loads its module when it is first asked for, so that the doctor runs while
+the packages that the other modules need are missing.
+
+>>> from ctxlab.lab import transcript_names
+>>> "order_desk" in transcript_names()
+True
+"""
+
+from typing import TYPE_CHECKING
+
+from ctxlab._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from ctxlab.lab.replays import Replay, areplay, replay
+    from ctxlab.lab.simulated import SimulatedChatModel
+    from ctxlab.lab.transcripts import (
+        Fact,
+        Transcript,
+        load_transcript,
+        save_transcript,
+        transcript_names,
+    )
+    from ctxlab.lab.writers import FactKeeper, FailingWriter
+
+__all__ = [
+    "Fact",
+    "FactKeeper",
+    "FailingWriter",
+    "Replay",
+    "SimulatedChatModel",
+    "Transcript",
+    "areplay",
+    "load_transcript",
+    "replay",
+    "save_transcript",
+    "transcript_names",
+]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "Fact": "ctxlab.lab.transcripts",
+        "FactKeeper": "ctxlab.lab.writers",
+        "FailingWriter": "ctxlab.lab.writers",
+        # `replays`, not `replay`: a submodule would hide the function of its name.
+        "Replay": "ctxlab.lab.replays",
+        "SimulatedChatModel": "ctxlab.lab.simulated",
+        "Transcript": "ctxlab.lab.transcripts",
+        "areplay": "ctxlab.lab.replays",
+        "load_transcript": "ctxlab.lab.transcripts",
+        "replay": "ctxlab.lab.replays",
+        "save_transcript": "ctxlab.lab.transcripts",
+        "transcript_names": "ctxlab.lab.transcripts",
+    },
+)
