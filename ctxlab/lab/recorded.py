@@ -1,0 +1,106 @@
+"""The recorded side of a replay: what the model says next, what a tool returned.
+
+A `Recording` stands at one step of one turn. The model's next answer moves it one
+step on; a request that fails does not, so a retry gets the same answer. The tools
+are real `BaseTool`s that hand back the recorded result of the current step, which
+keeps call ids apart that a thread uses twice.
+
+>>> from langchain_core.messages import AIMessage, HumanMessage
+>>> from ctxlab.lab.turns import split_turns
+>>> recording = Recording()
+>>> recording.go_to(split_turns([HumanMessage("a"), AIMessage("1")])[0])
+>>> recording.reply([]).text
+'1'
+
+Left out: a tool that was never recorded; what the agent does beyond the recording
+raises `RecordingEnds`. Lesson: 00_start_here.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool
+from pydantic import SkipValidation
+
+from ctxlab.lab.turns import Step, Turn
+
+
+class RecordingEnds(RuntimeError):
+    """The agent asked for more than was recorded in this turn."""
+
+
+class Recording:
+    """A place in a recorded turn: which step comes next."""
+
+    def __init__(self) -> None:
+        self._steps: Sequence[Step] = ()
+        self._next = 0
+
+    def go_to(self, turn: Turn) -> None:
+        """Stand before the first step of `turn`."""
+        self._steps, self._next = turn.steps, 0
+
+    @property
+    def unused(self) -> int:
+        """How many recorded replies of this turn nobody asked for."""
+        return len(self._steps) - self._next
+
+    def reply(self, messages: Sequence[BaseMessage]) -> AIMessage:
+        """Return the next recorded AI message, whatever the request was.
+
+        Raises:
+            RecordingEnds: The turn has no further reply.
+        """
+        if not self.unused:
+            raise RecordingEnds("the recording holds no further reply in this turn")
+        self._next += 1
+        # Usage and metadata of another run would pass for figures of this one.
+        return self._steps[self._next - 1].reply.model_copy(
+            update={"usage_metadata": None, "response_metadata": {}}
+        )
+
+    def result(self, call_id: str) -> ToolMessage:
+        """Return the recorded result of a call of the current step.
+
+        Raises:
+            RecordingEnds: The call was never answered.
+        """
+        step = self._steps[self._next - 1]
+        if call_id not in step.results:
+            raise RecordingEnds(f"the recording holds no result of call {call_id!r}")
+        return step.results[call_id].model_copy()
+
+    def tools(self, schemas: Iterable[Mapping[str, Any]]) -> list[BaseTool]:
+        """Return a tool for each schema (name, description, parameters)."""
+        return [
+            RecordedTool(
+                name=schema["name"],
+                description=schema.get("description", ""),
+                args_schema=dict(schema["parameters"]),
+                recording=self,
+            )
+            for schema in schemas
+        ]
+
+
+class RecordedTool(BaseTool):
+    """A tool that returns what was recorded, with its id, name and status."""
+
+    recording: SkipValidation[Any]
+
+    def invoke(
+        self, input: Any, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> Any:
+        """Return the recorded `ToolMessage` of a tool call."""
+        return self.recording.result(input["id"])
+
+    async def ainvoke(
+        self, input: Any, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> Any:
+        """Return the recorded `ToolMessage` of a tool call."""
+        return self.invoke(input, config)
+
+    def _run(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError("a recorded tool is called with a tool call")

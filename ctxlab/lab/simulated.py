@@ -1,0 +1,364 @@
+"""A chat model on your machine that bills, refuses and caches like a provider.
+
+It is a real `BaseChatModel`: agents, middlewares and streams cannot tell the
+difference. Its replies are a script or a rule; its bill is
+`fixed_overhead + scale * true_count(messages, tools)`, in tokens, with a count that
+is none of ctxlab's counters. Over the window it raises a vendor's own words.
+
+>>> model = SimulatedChatModel(context_window=30, replies=["Hello."])
+>>> answer = model.invoke("Hi there")
+>>> answer.text, answer.usage_metadata["input_tokens"]
+('Hello.', 6)
+>>> model.invoke("word " * 100)
+Traceback (most recent call last):
+    ...
+ctxlab.lab.vendor_errors.VendorContextOverflow: Error code: 400 - {'error': ...
+
+Left out: sampling, time, and the smallest prefix a provider caches (OpenAI: 1,024
+tokens, in steps of 128). Lessons: all; the bill is opened in 01_what_a_request_is.
+"""
+
+import math
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from langchain_core.callbacks import (
+    AsyncCallbackManagerForLLMRun,
+    CallbackManagerForLLMRun,
+)
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.language_models.base import LangSmithParams
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.runnables import Runnable
+from langchain_core.utils.function_calling import convert_to_openai_tool
+from pydantic import Field, PrivateAttr, SkipValidation, model_validator
+
+from ctxlab.lab.sent import as_json, media_count, reasoning_text, sent_text
+from ctxlab.lab.vendor_errors import STYLES, overflow_error
+
+Reply = AIMessage | str
+Replies = Sequence[Reply] | Callable[[list[BaseMessage]], Reply]
+Failures = (
+    Mapping[int, Exception] | Callable[[int, list[BaseMessage]], Exception | None]
+)
+TrueCount = Callable[..., float]
+
+MEDIA_TOKENS = 1_000  # a flat price for an image, a clip or a file
+CACHED_PREFIXES = 200_000  # prefixes remembered by one model, oldest forgotten first
+
+
+def bytes_over_three(
+    messages: Sequence[BaseMessage], *, tools: Sequence[Any] | None = None
+) -> float:
+    """Return UTF-8 bytes / 3 of what is sent, plus 3 a message, in tokens.
+
+    >>> from langchain_core.messages import HumanMessage
+    >>> bytes_over_three([HumanMessage("订单到哪了")])
+    8.0
+    """
+    size = sum(len(sent_text(message).encode()) for message in messages)
+    media = sum(media_count(message) for message in messages)
+    if tools:
+        size += len(as_json(list(tools)).encode())
+    return size / 3 + 3 * len(messages) + MEDIA_TOKENS * media
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """One request as the provider saw it: token figures are what it bills."""
+
+    messages: list[BaseMessage]
+    tools: list[Any]
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    error: Exception | None = None
+
+
+class SimulatedChatModel(BaseChatModel):
+    """A chat model with a window, a bill and replies that you decide.
+
+    Args:
+        context_window: Most input tokens it takes; None takes everything.
+        fixed_overhead: Tokens billed on every request for what is not in it.
+        scale: Billed tokens per token of `true_count`.
+        replies: Replies in order (an error when they run out), or a function of
+            the messages it got; without any it answers "Understood.".
+        usage: False leaves `usage_metadata` out, as many endpoints do.
+        error_style: Whose words an overflow has, one of `vendor_errors.STYLES`.
+        true_count: `(messages, *, tools) -> tokens`, the truth it bills.
+        failures: Errors by request index (0-based, all requests count), or a
+            function `(index, messages) -> error | None`.
+        max_tokens: Longest reply, in tokens; a longer text is cut off, with
+            `finish_reason` "length".
+        with_profile: True states the window in `profile["max_input_tokens"]`.
+
+    Raises:
+        ValueError: No room beside the overhead, or an unknown error style.
+    """
+
+    context_window: int | None = None
+    fixed_overhead: float = 0
+    scale: float = Field(default=1.0, gt=0)
+    replies: SkipValidation[Any] = None
+    usage: bool = True
+    error_style: str = "openai"
+    true_count: SkipValidation[Any] = bytes_over_three
+    failures: SkipValidation[Any] = None
+    max_tokens: int | None = None
+    with_profile: bool = False
+    model_name: str = "simulated-1"
+
+    _lock: Any = PrivateAttr(default_factory=threading.Lock)
+    _log: list[Exchange] = PrivateAttr(default_factory=list)
+    _received: int = PrivateAttr(default=0)
+    _answered: int = PrivateAttr(default=0)
+    _seen: dict[int, None] = PrivateAttr(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _settle(self) -> Self:
+        window = self.context_window
+        if window is not None and window <= self.fixed_overhead:
+            raise ValueError(
+                f"context_window {window:,} leaves no room beside fixed_overhead "
+                f"{self.fixed_overhead:,}: give a larger window or a smaller overhead"
+            )
+        if self.error_style not in STYLES:
+            known = ", ".join(sorted(STYLES))
+            raise ValueError(f"error_style {self.error_style!r} is none of: {known}")
+        if self.with_profile and window is not None:
+            self.profile = {"max_input_tokens": window}
+        return self
+
+    @property
+    def _llm_type(self) -> str:
+        return "simulated"
+
+    def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> Any:
+        # LangChain uses a reported usage only if this equals `model_provider`.
+        return LangSmithParams(
+            ls_provider="simulated", ls_model_name=self.model_name, ls_model_type="chat"
+        )
+
+    @property
+    def log(self) -> list[Exchange]:
+        """Every request with its bill, refused ones included, oldest first."""
+        return list(self._log)
+
+    @property
+    def requests(self) -> list[list[BaseMessage]]:
+        """The messages of every request, refused ones included, oldest first."""
+        return [exchange.messages for exchange in self._log]
+
+    def reset(self) -> None:
+        """Forget all requests, the place in the replies, and the prompt cache."""
+        with self._lock:
+            self._log.clear()
+            self._seen.clear()
+            self._received = self._answered = 0
+
+    def fresh(self, **changes: Any) -> Self:
+        """Return a model with the same settings and nothing remembered."""
+        settings = {name: getattr(self, name) for name in type(self).model_fields}
+        return type(self)(**{**settings, **changes})
+
+    def bind_tools(
+        self, tools: Sequence[Any], *, tool_choice: Any = None, **kwargs: Any
+    ) -> Runnable[LanguageModelInput, AIMessage]:
+        """Return the model with tool schemas that travel, and are billed."""
+        schemas = [
+            tool
+            if isinstance(tool, dict) and "type" in tool
+            else convert_to_openai_tool(tool)
+            for tool in tools
+        ]
+        return self.bind(tools=schemas, **kwargs)
+
+    def bill(self, messages: Sequence[BaseMessage], tools: Sequence[Any] = ()) -> float:
+        """Return the input tokens this request costs, not rounded."""
+        counted = self.true_count(messages, tools=list(tools) or None)
+        return self.fixed_overhead + self.scale * float(counted)
+
+    def _failure(self, index: int, messages: list[BaseMessage]) -> Exception | None:
+        if self.failures is None:
+            return None
+        if callable(self.failures):
+            return self.failures(index, messages)  # type: ignore[no-any-return]
+        return self.failures.get(index)  # type: ignore[no-any-return]
+
+    def _refusal(self, index: int, sent: list[BaseMessage], billed: int) -> Any:
+        window = self.context_window
+        if error := self._failure(index, sent):
+            return error
+        if window is not None and billed > window:
+            return overflow_error(self.error_style, billed, window)
+        return None
+
+    def _next_reply(self, messages: list[BaseMessage]) -> AIMessage:
+        if callable(self.replies):
+            reply = self.replies(messages)
+        elif self.replies is None:
+            reply = "Understood."
+        else:
+            with self._lock:
+                place, self._answered = self._answered, self._answered + 1
+            if place >= len(self.replies):
+                raise IndexError(
+                    f"replies holds {len(self.replies)} and all are given: "
+                    "add replies, or pass a function of the messages"
+                )
+            reply = self.replies[place]
+        if isinstance(reply, str):
+            return AIMessage(reply)
+        return reply.model_copy()
+
+    def _cached(self, messages: list[BaseMessage], tools: list[Any]) -> int:
+        """Return the billed tokens of the longest prefix seen before; remember ours.
+
+        A prefix is known by a running hash, so requests of many conversations may
+        arrive in any order, as at a provider.
+        """
+        prefix, known = hash(as_json(tools)), 0
+        with self._lock:
+            for length, message in enumerate(messages, start=1):
+                prefix = hash((prefix, message.type, sent_text(message)))
+                if prefix in self._seen:
+                    known = length
+                self._seen[prefix] = None
+            while len(self._seen) > CACHED_PREFIXES:
+                del self._seen[next(iter(self._seen))]
+        return int(self.bill(messages[:known], tools)) if known else 0
+
+    def _answer(self, messages: list[BaseMessage], tools: list[Any]) -> AIMessage:
+        with self._lock:
+            index, self._received = self._received, self._received + 1
+        billed = math.ceil(self.bill(messages, tools))
+        sent = list(messages)
+        try:
+            if error := self._refusal(index, sent, billed):
+                raise error
+            reply = self._finished(self._next_reply(sent))
+        except Exception as error:
+            self._log.append(Exchange(sent, tools, billed, error=error))
+            raise
+        cached = self._cached(sent, tools)
+        written = self._output(reply)
+        self._log.append(Exchange(sent, tools, billed, cached, written))
+        return self._with_usage(reply, billed, cached, written)
+
+    def _output(self, reply: AIMessage) -> int:
+        thought = AIMessage(reasoning_text(reply))
+        return math.ceil(self.scale * float(self.true_count([reply]))) + (
+            math.ceil(self.scale * float(self.true_count([thought])))
+            if thought.content
+            else 0
+        )
+
+    def _finished(self, reply: AIMessage) -> AIMessage:
+        """Return the reply with its metadata, cut off at `max_tokens`."""
+        reason = "tool_calls" if reply.tool_calls else "stop"
+        content = reply.content
+        size = self._output(reply)
+        if self.max_tokens and size > self.max_tokens and isinstance(content, str):
+            content = content[: len(content) * self.max_tokens // size]
+            reason = "length"
+        metadata = {
+            **reply.response_metadata,
+            "model_name": self.model_name,
+            "model_provider": "simulated",
+            "finish_reason": reply.response_metadata.get("finish_reason", reason),
+        }
+        return reply.model_copy(
+            update={
+                "content": content,
+                "response_metadata": metadata,
+                "usage_metadata": None,
+            }
+        )
+
+    def _with_usage(
+        self, reply: AIMessage, billed: int, cached: int, written: int
+    ) -> AIMessage:
+        if not self.usage:
+            return reply
+        reply.usage_metadata = {
+            "input_tokens": billed,
+            "output_tokens": written,
+            "total_tokens": billed + written,
+            "input_token_details": {"cache_read": cached},
+        }
+        return reply
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        reply = self._answer(messages, kwargs.get("tools") or [])
+        return ChatResult(generations=[ChatGeneration(message=reply)])
+
+    async def _agenerate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        return self._generate(messages, stop, None, **kwargs)
+
+    def _stream(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> Iterator[ChatGenerationChunk]:
+        for chunk in _chunks(self._answer(messages, kwargs.get("tools") or [])):
+            if run_manager:
+                run_manager.on_llm_new_token(chunk.text, chunk=chunk)
+            yield chunk
+
+    async def _astream(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> AsyncIterator[ChatGenerationChunk]:
+        for chunk in _chunks(self._answer(messages, kwargs.get("tools") or [])):
+            if run_manager:
+                await run_manager.on_llm_new_token(chunk.text, chunk=chunk)
+            yield chunk
+
+
+def _chunks(reply: AIMessage, size: int = 24) -> Iterator[ChatGenerationChunk]:
+    """Yield a reply in pieces of `size` characters; calls and usage come last."""
+    text = reply.content if isinstance(reply.content, str) else ""
+    for start in range(0, len(text), size):
+        piece = AIMessageChunk(text[start : start + size], id=reply.id)
+        yield ChatGenerationChunk(message=piece)
+    calls = [
+        {
+            "name": call["name"],
+            "args": as_json(call["args"]),
+            "id": call["id"],
+            "index": index,
+            "type": "tool_call_chunk",
+        }
+        for index, call in enumerate(reply.tool_calls)
+    ]
+    last = AIMessageChunk(
+        content="" if isinstance(reply.content, str) else reply.content,
+        id=reply.id,
+        additional_kwargs=reply.additional_kwargs,
+        response_metadata=reply.response_metadata,
+        usage_metadata=reply.usage_metadata,
+        tool_call_chunks=calls,
+        chunk_position="last",
+    )
+    yield ChatGenerationChunk(message=last)
