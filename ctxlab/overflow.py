@@ -35,7 +35,7 @@ def _compiled(wording: Wording) -> re.Pattern[str]:
 
 _TABLE = [(wording.statuses, _compiled(wording)) for wording in WORDINGS]
 _STATUSES = frozenset[int]().union(*(wording.statuses for wording in WORDINGS))
-_HINT = re.compile(r"context|token|length|prompt|too large|413|超长", re.I)
+_HINT = re.compile(r"context|token|length|prompt|exceed|too.l|413|超长", re.I)
 _STATED_STATUS = re.compile(
     r"\W*(?:error code|http(?:/[\d.]+)?|status(?:[_ ]code)?|)\W*([1-5]\d\d)\b"
     r"(?! *tokens)",
