@@ -2,7 +2,7 @@
 
 A reader who cannot tell two colours apart reads the letter; a chart, a table and
 the prose use the same pair everywhere. The colours are Okabe and Ito's set (2008),
-with a mid grey for system text because black would vanish on a dark page.
+with a grey for system text because black would vanish on a dark page.
 
 >>> [f"{kind.letter} {kind.name}" for kind in KINDS][:3]
 ['S system', 'T tools', 'Σ summary']
@@ -30,7 +30,7 @@ class Kind:
 
 #: In the order in which a request carries them; the names are `CallRecord.parts`.
 KINDS = (
-    Kind("system", "S", "#999999", "system prompt"),
+    Kind("system", "S", "#6B6B6B", "system prompt"),
     Kind("tools", "T", "#E69F00", "tool schemas"),
     Kind("summary", "Σ", "#D55E00", "summary of older messages"),
     Kind("user", "U", "#0072B2", "what the user wrote"),

@@ -1,0 +1,87 @@
+"""Run the cells of a notebook in this process, with answers swapped in.
+
+Starting a kernel for every state of every exercise would take minutes; the cells
+share one namespace and one event loop here as they do there.
+"""
+
+import ast
+import asyncio
+import contextlib
+import inspect
+import io
+import re
+import warnings
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import nbformat
+
+ROOT = Path(__file__).parents[1]
+NOTEBOOKS = ROOT / "notebooks"
+SOLUTIONS = ROOT / "tests" / "solutions"
+CHECK = re.compile(r'^check\(\s*"([\w.]+)"', re.MULTILINE)
+
+
+def code_cells(path: Path) -> list[str]:
+    """Return the sources of a notebook's code cells."""
+    notebook = nbformat.read(path, as_version=4)
+    return [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def checked(source: str) -> list[str]:
+    """Return the numbers of the exercises that a cell checks."""
+    return CHECK.findall(source)
+
+
+def swapped(sources: Iterable[str], answers: Mapping[str, str]) -> list[str]:
+    """Put an answer before the check of each exercise, in place of what stood there."""
+    changed = []
+    for source in sources:
+        for number in checked(source):
+            if number in answers:
+                check = source[CHECK.search(source).start() :]  # type: ignore[union-attr]
+                source = f"{answers[number]}\n{check}"
+        changed.append(source)
+    return changed
+
+
+def solution(number: str) -> str:
+    """Return the reference answer to an exercise."""
+    return (SOLUTIONS / number / "reference.py").read_text("utf-8")
+
+
+def wrong_answers(number: str) -> dict[str, str]:
+    """Return the known wrong answers to an exercise, by file name."""
+    found = sorted((SOLUTIONS / number).glob("wrong_*.py"))
+    return {path.stem: path.read_text("utf-8") for path in found}
+
+
+def run_cells(
+    sources: Iterable[str], namespace: dict[str, Any] | None = None
+) -> tuple[dict[str, Any], str]:
+    """Run cells one after another; return their namespace and what they printed.
+
+    A cell may use top-level `await`. Display values are not shown.
+    """
+    shared = {"__name__": "notebook"} if namespace is None else namespace
+    printed = io.StringIO()
+    with (
+        contextlib.chdir(NOTEBOOKS),
+        contextlib.redirect_stdout(printed),
+        warnings.catch_warnings(),
+        asyncio.Runner() as runner,
+    ):
+        warnings.simplefilter("ignore")  # a kernel does not raise warnings either
+        for at, source in enumerate(sources, 1):
+            flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+            code = compile(source, f"<cell {at}>", "exec", flags=flags)
+            if code.co_flags & inspect.CO_COROUTINE:
+                runner.run(_awaited(code, shared))
+            else:
+                exec(code, shared)
+    return shared, printed.getvalue()
+
+
+async def _awaited(code: Any, namespace: dict[str, Any]) -> None:
+    await eval(code, namespace)
