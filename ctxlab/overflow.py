@@ -173,20 +173,24 @@ def _status(link: object) -> int | None:
 
 
 def _text(link: object) -> str:
-    """Return all that the error says: its names, message, codes, body, response."""
-    said = [_string(link)]
-    for name in ("message", "body", "code", "type", "error", "details"):
+    """Return all that the error says: its class names, text, codes, body, response."""
+    said = [kind.__name__ for kind in type(link).__mro__]
+    said.insert(0, _string(link))
+    for name in ("message", "code", "type", "error", "details", "body"):
         said.append(_string(_get(link, name), f"{name}: "))
-    response = _get(link, "response")
-    if isinstance(response, Mapping):
-        said.append(_string(response))
-    elif not any(
-        _get(response, name) is False  # httpx, requests: reading would use the network
-        for name in ("is_stream_consumed", "_content_consumed")
-    ):
-        said.append(_string(_get(response, "text")))
-    names = (kind.__name__ for kind in type(link).__mro__)
-    return "\n".join([*filter(None, said), *names])
+    if not said[-1]:
+        said.append(_response_text(_get(link, "response")))
+    return "\n".join(filter(None, said))[:_MAX_CHARACTERS]
+
+
+def _response_text(response: object) -> str:
+    """Return a response's text as far as it is here: reading on would use the network."""
+    if isinstance(response, Mapping):  # botocore
+        return _string(response)
+    consumed = ("is_stream_consumed", "_content_consumed")  # httpx, requests
+    if any(_get(response, name) is False for name in consumed):
+        return ""
+    return _string(_get(response, "text"))
 
 
 def _string(value: Any, label: str = "") -> str:
