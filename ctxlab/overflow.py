@@ -184,7 +184,7 @@ def _text(link: object) -> str:
 
 
 def _response_text(response: object) -> str:
-    """Return a response's text as far as it is here: reading on would use the network."""
+    """Return a response's text where it is here: to read on would use the network."""
     if isinstance(response, Mapping):  # botocore
         return _string(response)
     consumed = ("is_stream_consumed", "_content_consumed")  # httpx, requests
