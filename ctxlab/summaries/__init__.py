@@ -14,18 +14,24 @@ message that says it is a record and no instruction.
 True
 
 Read on in this order: `prompts` (what is asked), `entries` (what of each message is
-shown), `chunks` (how a long span is split), `checks` (what counts as a summary),
-`calls` (how a model is asked), `writer` (all of it together), `labelled` (the result
-as a message).
+shown), `chunks` and `plan` (how a long span is split), `checks` (what counts as a
+summary), `models`, `calls` and `asking` (who is asked, and how), `writer` (all of it
+together), `labelled` (the result as a message).
 
 Left out here: where to cut is `boundaries`; when to write and what to remember is the
 chain. Lessons: 04_write_a_handoff, 10_protect_the_call.
 """
 
-from .checks import RejectedReply
-from .labelled import is_summary, language_of, summary_message, summary_text
-from .prompts import HANDOFF_PROMPT, SECTIONS
-from .writer import Summary, SummaryError, SummaryWriter, WriteSummaries
+from ctxlab.summaries.asking import SummaryError, WriteSummaries
+from ctxlab.summaries.checks import RejectedReply
+from ctxlab.summaries.labelled import (
+    is_summary,
+    language_of,
+    summary_message,
+    summary_text,
+)
+from ctxlab.summaries.prompts import HANDOFF_PROMPT, SECTIONS
+from ctxlab.summaries.writer import Summary, SummaryWriter
 
 __all__ = [
     "HANDOFF_PROMPT",

@@ -30,7 +30,11 @@ _APOLOGY = re.compile(
 
 
 class RejectedReply(ValueError):
-    """A reply that is no summary; the text says why."""
+    """A reply that is no summary; the text says why, `cause` is the error behind it."""
+
+    def __init__(self, why: str, cause: Exception | None = None) -> None:
+        super().__init__(why)
+        self.cause = cause or self
 
 
 def reply_text(reply: object) -> str:

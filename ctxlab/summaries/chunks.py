@@ -17,7 +17,7 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
-from .entries import Entry
+from ctxlab.summaries.entries import Entry
 
 _SLIVER = 1e-6  # token sums are floats
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
-from .labelled import is_summary, summary_text
+from ctxlab.summaries.labelled import is_summary, summary_text
 
 Redact = Callable[[str], str]
 Entry = dict[str, Any]

@@ -1,71 +1,57 @@
-"""Write a summary: plan the calls, check each reply, fall back, merge.
+r"""Write a summary: ask, check each reply, fall back, merge.
 
 `SummaryWriter.writing` decides and does no I/O: it yields `WriteSummaries` and is
 sent the replies. `write` and `awrite` drive it; so does the middleware's chain.
+
+>>> from langchain_core.messages import HumanMessage
+>>> writer = SummaryWriter(lambda messages: "## SUMMARY\nThe code is 7781.")
+>>> flow = writer.writing([HumanMessage("The code is 7781.")])
+>>> effect = next(flow)
+>>> len(effect.prompts), "7781" in effect.prompts[0][-1].text
+(1, True)
 """
 
 import hashlib
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import BaseMessage
 from langchain_core.prompts import StringPromptTemplate
 
-from . import calls
-from .calls import Reply
-from .checks import RejectedReply, reply_text
-from .chunks import split
-from .entries import Entry, Redact, entry
-from .labelled import is_summary, language_of
-from .prompts import HANDOFF_PROMPT, MERGE_NOTE, Prompt, missing_sections
-
-_REQUEST_CHARS = 4_000  # the request itself stays in the conversation; this is context
-
-
-class SummaryError(RuntimeError):
-    """No model wrote a usable summary; chained from the last cause."""
-
-
-class Counter(Protocol):
-    """What the writer needs of a token counter: the tokens of a text, of a message."""
-
-    def text(self, text: str) -> float:
-        """Tokens of a bare text."""
-
-    def message(self, message: BaseMessage) -> float:
-        """Tokens of a message with its framing and calls."""
-
-
-class BytesCounter:
-    """UTF-8 bytes ÷ 4: the counter when none is given; English 4 characters a token."""
-
-    name = "utf8-bytes:4"
-
-    def text(self, text: str) -> float:
-        """Tokens of a bare text."""
-        return len(text.encode(errors="surrogatepass")) / 4
-
-    def message(self, message: BaseMessage) -> float:
-        """Tokens of a message: its text, its calls and 4 for framing."""
-        calls = getattr(message, "tool_calls", None)
-        return self.text(message.text) + self.text(repr(calls) if calls else "") + 4
-
-
-@dataclass(frozen=True)
-class WriteSummaries:
-    """Effect: ask this model each prompt; the answer is their replies, in order.
-
-    An exception stands in the place of the reply of a call that failed.
-    """
-
-    prompts: tuple[list[BaseMessage], ...]
-    model: Any
+from ctxlab.summaries import calls
+from ctxlab.summaries.asking import (
+    Asker,
+    Bounds,
+    Counter,
+    Ledger,
+    SummaryError,
+    WriteSummaries,
+)
+from ctxlab.summaries.calls import Reply
+from ctxlab.summaries.entries import Redact
+from ctxlab.summaries.labelled import is_summary, language_of
+from ctxlab.summaries.models import name_of, prepared, window_of
+from ctxlab.summaries.plan import (
+    BytesCounter,
+    Planner,
+    Span,
+    redacted_span,
+)
+from ctxlab.summaries.prompts import HANDOFF_PROMPT, Prompt, missing_sections
 
 
 @dataclass(frozen=True)
 class Summary:
-    """A summary and what it took: calls made, tokens sent, things worth saying."""
+    """A checked summary and what it took.
+
+    Args:
+        text: The summary.
+        calls: Prompts sent, failed ones and the merge included; retries are not.
+        input_tokens: Tokens of those prompts: the provider's figure where it gave
+            one, else counted.
+        notes: What is worth telling: failed attempts, missing sections.
+    """
 
     text: str
     calls: int
@@ -76,21 +62,11 @@ class Summary:
 Writing = Generator[WriteSummaries, list[Reply], Summary]
 
 
-@dataclass
-class _Job:
-    """What one summary needs at every step, and what it has cost so far."""
-
-    language: str
-    limit: float
-    smaller_than: float | None
-    request: str
-    calls: int = 0
-    input_tokens: float = 0.0
-    attempts: list[str] = field(default_factory=list)
-
-
 class SummaryWriter:
-    r"""Writes handoff summaries with a model and its fallbacks.
+    """Writes handoff summaries with a model and its fallbacks.
+
+    One writer may serve many threads and tasks at a time: nothing of a summary is
+    kept in it.
 
     Args:
         model: Chat model, name for `init_chat_model`, Runnable, or callable
@@ -102,19 +78,17 @@ class SummaryWriter:
         chunk_tokens: Tokens of history that go into one call.
         max_summary_tokens: Tokens a summary may have.
         max_input_tokens: Tokens a whole prompt may have; by default the smallest
-            window in the models' profiles, less the output.
+            window in the models' profiles, less the output and a tenth for the
+            estimate's error.
         redact: Sees every text that goes to a summary model or comes from one.
-        timeout: Seconds per call.
+        timeout: Seconds per call, its retries included.
         max_concurrency: Calls side by side.
+        attempts: Times a chat model is asked the same when it raises an error that
+            may pass, as LangChain's middleware does.
 
     Raises:
         ValueError: If a number is not above 0, or the prompt has no placeholder.
         TypeError: If a model is none of the above.
-
-    >>> from langchain_core.messages import HumanMessage
-    >>> writer = SummaryWriter(lambda messages: "## SUMMARY\nThe code is 7781.")
-    >>> writer.write([HumanMessage("The code is 7781.")]).text
-    '## SUMMARY\nThe code is 7781.'
     """
 
     def __init__(
@@ -130,6 +104,7 @@ class SummaryWriter:
         redact: Redact | None = None,
         timeout: float | None = None,
         max_concurrency: int = 4,
+        attempts: int = 3,
     ) -> None:
         _check_positive(
             chunk_tokens=chunk_tokens,
@@ -137,16 +112,22 @@ class SummaryWriter:
             max_input_tokens=max_input_tokens,
             timeout=timeout,
             max_concurrency=max_concurrency,
+            attempts=attempts,
         )
-        self.models = _distinct([calls.prepared(m) for m in (model, *fallback_models)])
-        self.prompt = Prompt(prompt)
-        self.counter = counter or BytesCounter()
+        self.models = _distinct([prepared(m) for m in (model, *fallback_models)])
+        self.counter: Counter = counter or BytesCounter()
         self.chunk_tokens = chunk_tokens
         self.max_summary_tokens = max_summary_tokens
-        self.max_input_tokens = max_input_tokens
         self.redact = redact
-        self.timeout = timeout
-        self.max_concurrency = max_concurrency
+        self.asker = Asker(self.models, self.counter, self._redacted)
+        self.how = calls.How(timeout, max_concurrency, attempts)
+        windows = [window_of(m, max_summary_tokens) for m in self.models]
+        self.planner = Planner(
+            prompt=Prompt(prompt),
+            counter=self.counter,
+            chunk_tokens=chunk_tokens,
+            window=max_input_tokens or min(filter(None, windows), default=None),
+        )
 
     def write(self, messages: Sequence[BaseMessage], **wishes: Any) -> Summary:
         """Write a summary now; arguments and errors are those of `writing`."""
@@ -176,35 +157,26 @@ class SummaryWriter:
 
     def ask(self, effect: WriteSummaries) -> list[Reply]:
         """Carry out one effect: replies or exceptions, in the order of its prompts."""
-        return calls.ask(
-            effect.model,
-            effect.prompts,
-            timeout=self.timeout,
-            max_concurrency=self.max_concurrency,
-        )
+        return calls.ask(effect.model, effect.prompts, self.how)
 
     async def aask(self, effect: WriteSummaries) -> list[Reply]:
         """Like `ask`, without blocking the running loop."""
-        return await calls.aask(
-            effect.model,
-            effect.prompts,
-            timeout=self.timeout,
-            max_concurrency=self.max_concurrency,
-        )
+        return await calls.aask(effect.model, effect.prompts, self.how)
 
     def identity(self, language: str | None = None) -> str:
         """Return a stable text that changes with whatever changes the summaries.
 
-        Prompt, model names, language and redaction; two lambdas look the same.
+        Prompt, model names, language and redaction; two lambdas of one module look
+        the same: give `redact` as a named function.
         """
-        prompt = f"{self.prompt.before}\0{self.prompt.after}".encode()
-        redact = _name(self.redact) if self.redact else "none"
+        prompt = self.planner.prompt
+        rules = f"{prompt.before}\0{prompt.after}".encode()
         return "|".join(
             [
-                f"prompt={hashlib.sha256(prompt).hexdigest()[:16]}",
-                f"models={','.join(map(_name, self.models))}",
+                f"prompt={hashlib.sha256(rules).hexdigest()[:16]}",
+                f"models={','.join(map(name_of, self.models))}",
                 f"language={language or 'auto'}",
-                f"redact={redact}",
+                f"redact={name_of(self.redact) if self.redact else 'none'}",
             ]
         )
 
@@ -215,7 +187,7 @@ class SummaryWriter:
         previous: str = "",
         current_request: str = "",
         language: str | None = None,
-        budget: int | None = None,
+        budget: float | None = None,
         smaller_than: float | None = None,
     ) -> Writing:
         """Decide what to ask and what to accept, one effect at a time.
@@ -229,158 +201,69 @@ class SummaryWriter:
             smaller_than: Tokens the summary must stay below to be of use.
 
         Raises:
-            SummaryError: If no model wrote a usable summary, or the span cannot be
-                made to fit a model's window.
+            SummaryError: If no model wrote a usable summary, the span cannot be made
+                to fit the window, or `redact` failed.
             ValueError: If there is no message to summarise.
         """
         if not messages:
             raise ValueError("there is no message to summarise")
-        hide = self.redact or str
         users = [m.text for m in messages if m.type == "human" and not is_summary(m)]
-        job = _Job(
+        span = redacted_span(
+            messages,
+            previous=previous,
+            request=current_request,
             language=language or language_of([*users, current_request]),
-            limit=min(budget or self.max_summary_tokens, self.max_summary_tokens),
-            smaller_than=smaller_than,
-            request=_clip(hide(current_request), _REQUEST_CHARS),
+            counter=self.counter,
+            redact=self._redacted,
         )
-        prompts = self._prompts(messages, hide(previous), job)
-        texts = yield from self._answers(prompts, job, final=len(prompts) == 1)
-        text = texts[0] if len(texts) == 1 else (yield from self._merge(texts, job))
-        missing = missing_sections(text)
-        notes = [*job.attempts]
-        if missing:
-            notes.append(f"sections missing from the summary: {', '.join(missing)}")
-        return Summary(text, job.calls, round(job.input_tokens), tuple(notes))
+        limit = min(budget or self.max_summary_tokens, self.max_summary_tokens)
+        bounds = Bounds(limit, smaller_than or float("inf"))
+        ledger = Ledger()
+        text = yield from self._summary(span, bounds, ledger)
+        notes = tuple(ledger.attempts)
+        if missing := missing_sections(text):
+            notes += (f"sections missing from the summary: {', '.join(missing)}",)
+        return Summary(text, ledger.calls, round(ledger.input_tokens), notes)
 
-    def _merge(self, texts: list[str], job: _Job) -> Generator[Any, list[Reply], str]:
-        titles = [f"Summary chunk {i}/{len(texts)}" for i in range(1, len(texts) + 1)]
-        parts = [f"{t}\n{text}" for t, text in zip(titles, texts, strict=True)]
-        joined = "\n\n".join(parts)
-        history: list[Entry] = [{"type": "summary", "content": part} for part in parts]
-        prompt = self._prompt(history, "", job, job.limit, note=MERGE_NOTE)
+    def _summary(
+        self, span: Span, bounds: Bounds, ledger: Ledger
+    ) -> Generator[WriteSummaries, list[Reply], str]:
+        prompts = self.planner.prompts(span, bounds.limit)
+        if len(prompts) == 1:
+            (text,) = yield from self.asker.answers(prompts, bounds, ledger)
+            return text
+        room = self.planner.partial_limit(span, bounds.limit, len(prompts))
+        texts = yield from self.asker.answers(prompts, Bounds(room), ledger)
+        parts = [
+            f"Summary chunk {number}/{len(texts)}\n{text}"
+            for number, text in enumerate(texts, start=1)
+        ]
+        merge = self.planner.merge_prompt(span, parts, bounds.limit)
         try:
-            (merged,) = yield from self._answers([prompt], job, final=True)
+            (text,) = yield from self.asker.answers([merge], bounds, ledger)
         except SummaryError:
-            self._check_size(joined, job, job.limit, final=True)
-            return joined
-        return merged
-
-    def _answers(
-        self, prompts: list[list[BaseMessage]], job: _Job, *, final: bool
-    ) -> Generator[Any, list[Reply], list[str]]:
-        """Ask the models in turn, each for what is still open."""
-        texts: dict[int, str] = {}
-        cause: Exception | None = None
-        for model in self.models:
-            still = [i for i in range(len(prompts)) if i not in texts]
-            if not still:
-                break
-            replies = yield WriteSummaries(tuple(prompts[i] for i in still), model)
-            for index, reply in zip(still, replies, strict=True):
-                self._book(prompts[index], reply, job)
-                try:
-                    texts[index] = self._accept(reply, job, final)
-                except Exception as error:
-                    cause = error
-                    job.attempts.append(f"{_name(model)}: {_said(error)}")
-        if len(texts) < len(prompts):
-            tried = "; ".join(job.attempts)
-            raise SummaryError(f"no model wrote a usable summary: {tried}") from cause
-        return [texts[index] for index in range(len(prompts))]
-
-    def _accept(self, reply: Reply, job: _Job, final: bool) -> str:
-        if isinstance(reply, Exception):
-            raise reply
-        text = (self.redact or str)(reply_text(reply)).strip()
-        self._check_size(text, job, job.limit, final=final)
+            text = "\n\n".join(parts)
+            if self.asker.too_large(text, bounds):
+                raise
         return text
 
-    def _check_size(self, text: str, job: _Job, limit: float, *, final: bool) -> None:
-        tokens = self.counter.text(text)
-        if tokens > limit:
-            raise RejectedReply(
-                f"{tokens:.0f} tokens are over the budget of {limit:.0f}"
+    def _redacted(self, text: str) -> str:
+        """Redact, or send nothing at all: a redactor that fails must not leak."""
+        if self.redact is None or not text:
+            return text
+        try:
+            hidden = self.redact(text)
+        except Exception as error:
+            raise SummaryError("redact raised an error; nothing was used") from error
+        if not isinstance(hidden, str):
+            raise SummaryError(
+                f"redact returned {type(hidden).__name__}, expected text"
             )
-        if final and job.smaller_than is not None and tokens >= job.smaller_than:
-            raise RejectedReply(
-                f"{tokens:.0f} tokens are not fewer than the {job.smaller_than:.0f} "
-                "they would replace"
-            )
-
-    def _book(self, prompt: list[BaseMessage], reply: Reply, job: _Job) -> None:
-        usage = reply.usage_metadata if isinstance(reply, AIMessage) else None
-        billed = usage["input_tokens"] if usage else 0
-        job.calls += 1
-        job.input_tokens += billed or sum(
-            self.counter.message(message) for message in prompt
-        )
-
-    def _prompts(
-        self, messages: Sequence[BaseMessage], previous: str, job: _Job
-    ) -> list[list[BaseMessage]]:
-        entries = [entry(message, self.redact) for message in messages]
-        sizes = [
-            self._size(message, e) for message, e in zip(messages, entries, strict=True)
-        ]
-        chunks = split(entries, sizes, self.chunk_tokens)
-        return [
-            self._prompt(chunk, previous if i == 0 else "", job, job.limit)
-            for i, chunk in enumerate(chunks)
-        ]
-
-    def _size(self, message: BaseMessage, found: Entry) -> float:
-        if isinstance(message.content, str):
-            return self.counter.message(message)
-        return self.counter.message(
-            message.model_copy(update={"content": found["content"]})
-        )
-
-    def _prompt(
-        self,
-        history: list[Entry],
-        previous: str,
-        job: _Job,
-        limit: float,
-        note: str = "",
-    ) -> list[BaseMessage]:
-        payload = {
-            "previous_summary": previous,
-            "current_request": job.request,
-            "history": history,
-        }
-        return self.prompt.messages(
-            payload, language=job.language, budget=int(limit), note=note
-        )
-
-
-def _clip(text: str, chars: int) -> str:
-    if len(text) <= chars:
-        return text
-    half = chars // 2
-    return f"{text[:half]}\n[… {len(text) - chars} characters …]\n{text[-half:]}"
-
-
-def _said(error: Exception) -> str:
-    kind = "" if isinstance(error, RejectedReply) else f"{type(error).__name__}: "
-    return _clip(f"{kind}{error}", 300)
-
-
-def _name(model: Any) -> str:
-    chat = calls.chat_model_of(model)
-    if chat is not None:
-        name = getattr(chat, "model_name", None) or getattr(chat, "model", None)
-        return f"{type(chat).__name__}({name})" if name else type(chat).__name__
-    module = getattr(model, "__module__", type(model).__module__)
-    name = getattr(model, "__qualname__", type(model).__qualname__)
-    return f"{module}.{name}"
+        return hidden
 
 
 def _distinct(models: list[Any]) -> tuple[Any, ...]:
-    found: list[Any] = []
-    for model in models:
-        if not any(model is other for other in found):
-            found.append(model)
-    return tuple(found)
+    return tuple({id(model): model for model in models}.values())
 
 
 def _check_positive(**numbers: float | None) -> None:

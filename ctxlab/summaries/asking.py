@@ -1,0 +1,138 @@
+r"""Ask the models in turn until each prompt has a usable summary (row H8).
+
+Each model is asked once, and only for what the ones before it could not write. What a
+model gave is checked here: an error, a blank reply or one that is too large is an
+attempt that failed, noted with its reason, and never a summary.
+"""
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from langchain_core.messages import AIMessage, BaseMessage
+
+from ctxlab.summaries.calls import Reply
+from ctxlab.summaries.checks import RejectedReply, reply_text
+from ctxlab.summaries.models import name_of
+
+
+class SummaryError(RuntimeError):
+    """No usable summary could be written; chained from the last cause."""
+
+
+class Counter(Protocol):
+    """What summaries need of a token counter."""
+
+    def text(self, text: str, /) -> float:
+        """Tokens of a bare text."""
+
+    def message(self, message: BaseMessage, /) -> float:
+        """Tokens of a message with its framing and calls."""
+
+
+@dataclass(frozen=True)
+class WriteSummaries:
+    """Effect: ask this model each prompt; the answer is their replies, in order.
+
+    An exception stands in the place of the reply of a call that failed.
+    """
+
+    prompts: tuple[list[BaseMessage], ...]
+    model: Any
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """How large a summary may be: at most `limit` tokens, and below `smaller_than`."""
+
+    limit: float
+    smaller_than: float = float("inf")
+
+
+@dataclass
+class Ledger:
+    """What one summary has cost so far, and what went wrong on the way."""
+
+    calls: int = 0
+    input_tokens: float = 0.0
+    attempts: list[str] = field(default_factory=list)
+
+
+Answering = Generator[WriteSummaries, list[Reply], list[str]]
+
+
+@dataclass(frozen=True)
+class Asker:
+    """The models in the order they are asked, and what checking their replies needs."""
+
+    models: tuple[Any, ...]
+    counter: Counter
+    redact: Callable[[str], str]
+
+    def answers(
+        self, prompts: Sequence[list[BaseMessage]], bounds: Bounds, ledger: Ledger
+    ) -> Answering:
+        """Ask the models in turn, each once and only for what is still open."""
+        texts: dict[int, str] = {}
+        cause: Exception | None = None
+        for model in self.models:
+            still = [index for index in range(len(prompts)) if index not in texts]
+            if not still:
+                break
+            replies = yield WriteSummaries(tuple(prompts[i] for i in still), model)
+            for index, reply in zip(still, replies, strict=True):
+                ledger.calls += 1
+                ledger.input_tokens += self._sent(prompts[index], reply)
+                try:
+                    texts[index] = self._accepted(reply, bounds)
+                except RejectedReply as rejected:
+                    cause = rejected.cause
+                    ledger.attempts.append(f"{name_of(model)}: {rejected}")
+        if len(texts) < len(prompts):
+            tried = "; ".join(ledger.attempts)
+            raise SummaryError(f"no model wrote a usable summary ({tried})") from cause
+        return [texts[index] for index in range(len(prompts))]
+
+    def _accepted(self, reply: Reply, bounds: Bounds) -> str:
+        if isinstance(reply, Exception):
+            raise RejectedReply(
+                f"{type(reply).__name__}: {clip(str(reply), 300)}", reply
+            )
+        text = self.redact(reply_text(reply)).strip()
+        if problem := self.too_large(text, bounds):
+            raise RejectedReply(problem)
+        return text
+
+    def too_large(self, text: str, bounds: Bounds) -> str:
+        """Say why a text is no use as a summary of these bounds, or nothing."""
+        tokens = self.counter.text(text)
+        if tokens > bounds.limit:
+            return f"{tokens:.0f} tokens are over the budget of {bounds.limit:.0f}"
+        if tokens >= bounds.smaller_than:
+            return (
+                f"{tokens:.0f} tokens are no fewer than the {bounds.smaller_than:.0f} "
+                "they would replace"
+            )
+        return "" if text else "nothing was left after redaction"
+
+    def _sent(self, prompt: list[BaseMessage], reply: Reply) -> float:
+        usage = reply.usage_metadata if isinstance(reply, AIMessage) else None
+        return (usage and usage["input_tokens"]) or prompt_tokens(prompt, self.counter)
+
+
+def prompt_tokens(prompt: Sequence[BaseMessage], counter: Counter) -> float:
+    """Return the tokens of a prompt."""
+    return float(sum([counter.message(message) for message in prompt]))
+
+
+def clip(text: str, chars: int) -> str:
+    r"""Return head and tail of a long text, with the number of characters left out.
+
+    >>> clip("abcdefghij", 4)
+    'ab\n[… 6 characters left out …]\nij'
+    """
+    if len(text) <= chars:
+        return text
+    half = chars // 2
+    left_out = f"[… {len(text) - 2 * half:,} characters left out …]"
+    return f"{text[:half]}\n{left_out}\n{text[-half:]}"

@@ -1,0 +1,166 @@
+"""Plan the calls: which prompts carry a span, so that each fits the model's window.
+
+A span of `n` tokens takes ⌈n ÷ chunk⌉ prompts. Where a prompt as a whole (rules,
+summary so far, JSON keys and escapes included) is larger than the window allows, the
+chunks are made smaller until every prompt fits (fault B55).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from langchain_core.messages import BaseMessage
+
+from ctxlab.summaries.asking import Counter, SummaryError, clip, prompt_tokens
+from ctxlab.summaries.chunks import split
+from ctxlab.summaries.entries import Entry, Redact, entry
+from ctxlab.summaries.prompts import MERGE_NOTE, Prompt
+
+_REQUEST_CHARS = 4_000  # of the current request, which stays in the conversation itself
+_SMALLEST_CHUNK = 64  # tokens; below that a window is too small to be worth a call
+
+
+class BytesCounter:
+    """UTF-8 bytes ÷ 4, the counter when none is given: right for English, near for CJK.
+
+    >>> BytesCounter().text("four"), BytesCounter().text("摘要")
+    (1.0, 1.5)
+    """
+
+    name = "bytes:4"
+
+    def text(self, text: str, /) -> float:
+        """Tokens of a bare text."""
+        return len(text.encode(errors="surrogatepass")) / 4
+
+    def message(self, message: BaseMessage, /) -> float:
+        """Tokens of a message: its text, its calls and 4 for framing."""
+        calls = getattr(message, "tool_calls", None)
+        return self.text(message.text) + self.text(str(calls) if calls else "") + 4
+
+
+@dataclass(frozen=True)
+class Span:
+    """What one summary is about, every text in it already redacted.
+
+    Args:
+        entries: The messages to summarise, oldest first.
+        sizes: Tokens of each entry.
+        previous: The summary so far, or "".
+        request: What the user wants now, or "".
+        language: Language of the body.
+    """
+
+    entries: list[Entry]
+    sizes: list[float]
+    previous: str
+    request: str
+    language: str
+
+
+def redacted_span(
+    messages: Sequence[BaseMessage],
+    *,
+    previous: str,
+    request: str,
+    language: str,
+    counter: Counter,
+    redact: Redact,
+) -> Span:
+    """Return the span as the model may see it.
+
+    Messages are redacted whole, before any is split, so no secret can hide from
+    `redact` by lying across the edge of two chunks.
+    """
+    entries = [entry(message, redact) for message in messages]
+    return Span(
+        entries=entries,
+        sizes=[_size(*pair, counter) for pair in zip(messages, entries, strict=True)],
+        previous=redact(previous),
+        request=clip(redact(request), _REQUEST_CHARS),
+        language=language,
+    )
+
+
+@dataclass(frozen=True)
+class Planner:
+    """Turns a span into prompts.
+
+    Args:
+        prompt: The rules, with the place for the data.
+        counter: Counts what is sent.
+        chunk_tokens: Tokens of history per prompt.
+        window: Tokens that a whole prompt may have, or None if unknown.
+    """
+
+    prompt: Prompt
+    counter: Counter
+    chunk_tokens: float
+    window: float | None
+
+    def prompts(self, span: Span, limit: float) -> list[list[BaseMessage]]:
+        """Return the prompts of a span, oldest first; the first has the summary so far.
+
+        Raises:
+            SummaryError: If the window is too small for any useful chunk.
+        """
+        bare = self.tokens(self._prompt(span, [], span.previous, limit))
+        chunk = min(self.chunk_tokens, (self.window or float("inf")) - bare)
+        while chunk >= min(_SMALLEST_CHUNK, self.chunk_tokens):
+            chunks = split(span.entries, span.sizes, chunk)
+            room = self.partial_limit(span, limit, len(chunks))
+            previous = [span.previous, *[""] * (len(chunks) - 1)]
+            prompts = [
+                self._prompt(span, entries, before, room)
+                for entries, before in zip(chunks, previous, strict=True)
+            ]
+            largest = max(map(self.tokens, prompts))
+            if self.window is None or largest <= self.window:
+                return prompts
+            chunk *= min(0.98, (self.window - bare) / (largest - bare))
+        raise SummaryError(
+            f"the summary prompt takes {bare:.0f} tokens before any history, and a "
+            f"prompt may have {self.window:.0f}: use a summary model with a larger "
+            "window, or raise max_input_tokens"
+        )
+
+    def merge_prompt(
+        self, span: Span, parts: Sequence[str], limit: float
+    ) -> list[BaseMessage]:
+        """Return the prompt that merges partial summaries."""
+        entries = [{"type": "summary", "content": part} for part in parts]
+        return self._prompt(span, entries, "", limit, MERGE_NOTE)
+
+    def partial_limit(self, span: Span, limit: float, chunks: int) -> float:
+        """Return the tokens of a partial summary, so that all fit one merge prompt."""
+        if chunks == 1 or self.window is None:
+            return limit
+        bare = self.tokens(self.merge_prompt(span, [], limit))
+        return min(limit, 0.85 * (self.window - bare) / chunks)
+
+    def tokens(self, prompt: Sequence[BaseMessage]) -> float:
+        """Return the tokens of a prompt."""
+        return prompt_tokens(prompt, self.counter)
+
+    def _prompt(
+        self,
+        span: Span,
+        history: Sequence[Entry],
+        previous: str,
+        limit: float,
+        note: str = "",
+    ) -> list[BaseMessage]:
+        payload = {
+            "previous_summary": previous,
+            "current_request": span.request,
+            "history": history,
+        }
+        return self.prompt.messages(
+            payload, language=span.language, budget=int(limit), note=note
+        )
+
+
+def _size(message: BaseMessage, found: Entry, counter: Counter) -> float:
+    if isinstance(message.content, str):
+        return counter.message(message)
+    shown = message.model_copy(update={"content": found["content"]})
+    return counter.message(shown)
