@@ -17,7 +17,7 @@ arguments, prints, or is still a blank.
 >>> verdict(newest, keep)
 '✗ 4.1 keep([7, 8, 9], 2): expected [8, 9], got [7, 8] · hint("4.1")'
 >>> verdict(newest, lambda items, n: items[-n:])
-'✓ 4.1 all 1 cases pass'
+'✓ 4.1 its case passes'
 
 Left out: loops inside one C call (`sum(itertools.count())`), which only the
 interrupt button ends. The tables are in `exercise_cases/`. Every lesson uses it.
@@ -84,7 +84,8 @@ class Exercise:
             fault = self._fault(case, tried)
             if fault:
                 return f"✗ {_called(answer, case.args)}: {fault}"
-        return f"✓ all {len(self.cases)} cases pass"
+        count = len(self.cases)
+        return f"✓ all {count} cases pass" if count > 1 else "✓ its case passes"
 
     def _fault(self, case: Case, tried: Attempt) -> str:
         if tried.fault:

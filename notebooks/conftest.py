@@ -1,0 +1,27 @@
+"""Lessons run offline, in kernels that know nothing of the user's settings."""
+
+import functools
+import tempfile
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from tests.notebook_kernel import kernel_environment
+
+
+@functools.cache
+def _environment(config: pytest.Config) -> dict[str, str]:
+    folder = tempfile.TemporaryDirectory(prefix="kernel-")
+    config.add_cleanup(folder.cleanup)
+    return kernel_environment(Path(folder.name))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None, None, None]:
+    """Set what a kernel inherits; it starts in the set-up of its first cell."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("PYTHONWARNINGS", raising=False)
+        for name, value in _environment(item.config).items():
+            patch.setenv(name, value)
+        return (yield)
