@@ -163,16 +163,16 @@ def make_venv() -> None:
 def install(python: Path) -> None:
     """Install ctxlab, editable, with every extra that lessons and tests use."""
     pins = ["--constraint", str(ROOT / "constraints.txt")]
-    output = ""
+    reasons = ""
     for name, command in installers(python, pins):
         say(f"Installing the packages with {name} (once; it may take some minutes)")
         code, output = run([*command, *pins, "--editable", f"{ROOT}[test]"])
         if code == 0:
             return
-        say("\n".join([*output.splitlines()[-15:], f"{name} failed: see above"]))
-    if NETWORK_TROUBLE.search(output):
+        reasons += "\n".join([f"{name} failed:", *output.splitlines()[-20:], ""])
+    if NETWORK_TROUBLE.search(reasons):
         sys.exit("No network: the first call needs one, to download the packages")
-    sys.exit("The packages could not be installed: the reason stands above")
+    sys.exit(f"{reasons}The packages could not be installed: see above")
 
 
 def installers(python: Path, pins: list[str]) -> Iterator[tuple[str, list[str]]]:
