@@ -14,9 +14,11 @@
 Left out here: drawing the ledger (`ctxlab.panels`). Lesson: 01_fill_the_window.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
+
+from langchain_core.messages import BaseMessage
 
 from ctxlab.estimates import Estimate
 
@@ -90,3 +92,20 @@ def whole_parts(parts: Mapping[str, float], total: int) -> dict[str, int]:
     for turn in range(total - sum(whole.values())):
         whole[by_loss[turn % len(by_loss)]] += 1
     return whole
+
+
+@dataclass(frozen=True)
+class Compaction:
+    """One compaction, as the hooks see it.
+
+    Attributes:
+        span: The messages that the summary replaces, oldest first.
+        summary: Its text; empty before it is written.
+        before: Estimated tokens of the request before.
+        after: Estimated tokens after; None before it is written.
+    """
+
+    span: Sequence[BaseMessage]
+    summary: str
+    before: int
+    after: int | None = None

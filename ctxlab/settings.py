@@ -27,8 +27,8 @@ from pydantic import (
 )
 
 Unit = Literal["tokens", "messages", "fraction"]
-Size = tuple[Unit, float]
-Trigger = Size | list[Size | dict[Unit, float]] | dict[Unit, float]
+Size = tuple[Unit, int | float]
+Trigger = Size | list[Size | dict[Unit, int | float]] | dict[Unit, int | float]
 
 DEFAULT_TRIGGER: Size = ("tokens", 49_152)
 DEFAULT_KEEP_TOKENS = 24_000
@@ -205,7 +205,7 @@ class Settings(BaseModel):
         return block
 
 
-def conditions(trigger: Trigger) -> list[dict[Unit, float]]:
+def conditions(trigger: Trigger) -> list[dict[Unit, int | float]]:
     """Return a trigger as a list (any) of dicts (all).
 
     >>> conditions([("tokens", 100), {"messages": 4, "tokens": 50}])

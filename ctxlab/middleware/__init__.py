@@ -1,1 +1,5 @@
-"""Learn, tune and ship context compaction for LLM agents."""
+"""The ladder: every step a real middleware, from the naive rewrite to the reference."""
+
+from ctxlab.middleware.request_only import RequestOnlySummarizationMiddleware
+
+__all__ = ["RequestOnlySummarizationMiddleware"]

@@ -1,0 +1,28 @@
+"""The protection chain: what one model call may carry, decided without any I/O.
+
+Read on in this order: `effects` (what the chain may wish for), `policy` (what it
+knows beforehand), `call` (what it knows about one call), `remembering` (views of
+earlier calls), `compaction` (shorten, cut, write), `trimming` (drop and clip),
+`answers` (what a user reads), `learning` (samples), `protection` (the layers).
+
+Lesson: 10_protect_the_call.
+"""
+
+from ctxlab.chain.call import Call
+from ctxlab.chain.effects import Acquire, CallModel, Effect, Load, Notify, Save
+from ctxlab.chain.policy import Policy
+from ctxlab.chain.protection import protect
+from ctxlab.summaries import WriteSummaries
+
+__all__ = [
+    "Acquire",
+    "Call",
+    "CallModel",
+    "Effect",
+    "Load",
+    "Notify",
+    "Policy",
+    "Save",
+    "WriteSummaries",
+    "protect",
+]

@@ -1,0 +1,242 @@
+"""One model call on its way through the chain: what is known about it so far.
+
+The layers read and change a `Call`; none of them talks to another. Its `live` view
+says what will be carried; `measure` says how large that is.
+
+Lesson: 10_protect_the_call.
+"""
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from langchain.agents.middleware import ModelRequest
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+
+from ctxlab.calibration import Fit, UsageSample, usable_input_tokens
+from ctxlab.chain.policy import FixedPart, Policy, model_name, tool_names
+from ctxlab.estimates import Estimate, estimate
+from ctxlab.records import Action, CallRecord, whole_parts
+from ctxlab.summaries import is_summary, language_of
+from ctxlab.views import LiveView
+
+METADATA_KEY = "ctxlab"
+SAMPLE_WINDOW = 24
+ANSWERS_TO_SEARCH = 8
+
+
+class Call:
+    """State of one model call.
+
+    Attributes:
+        history: The messages of the conversation, measured.
+        live: The view that the request will carry.
+        estimate: Size of the request as it stands.
+        action: The last layer that decided.
+    """
+
+    def __init__(self, policy: Policy, request: ModelRequest[Any]) -> None:
+        self.policy = policy
+        self.request = request
+        self.history = policy.meter.measure(request.messages)
+        self.conversation = self.history.digest(min(1, len(request.messages)))
+        self.fixed = fixed_part(policy, request)
+        self.fit: Fit | None = self._fit()
+        self.budget = policy.budget(request)
+        self.live = LiveView()
+        self.action: Action = "pass"
+        self.notes: list[str] = []
+        self.summary_failed = False
+        self.summary_calls = 0
+        self.summary_input_tokens = 0
+        self.estimate = self.measure()
+        self.before_tokens = self.estimate.effective
+
+    @property
+    def messages(self) -> Sequence[BaseMessage]:
+        """The whole history, oldest first."""
+        return self.request.messages
+
+    @property
+    def local(self) -> float:
+        """Counted tokens of the messages the request carries."""
+        tail = self.history.tokens(self.live.view.tail)
+        return sum(self.live.head.values()) + tail
+
+    @property
+    def fixed_overhead(self) -> float:
+        """Best knowledge of what is billed besides the messages, in tokens."""
+        if self.fit:
+            return self.fit.fixed_overhead
+        return max(self.fixed.tokens, self.policy.settings.overhead_tokens)
+
+    @property
+    def scale(self) -> float:
+        """Provider tokens for each local token."""
+        return self.fit.tokenizer_scale if self.fit else 1.0
+
+    @property
+    def newest_user(self) -> int | None:
+        """Index of the newest user message."""
+        return self.history.newest_user
+
+    def tail_tokens(self, shortened: Mapping[int, int]) -> Callable[[int], float]:
+        """Return a function: tokens from an index on, with these messages shortened."""
+        tokens = self.history.tokens
+        saved = {
+            index: max(0.0, tokens(index, index + 1) - size)
+            for index, size in shortened.items()
+        }
+        return lambda index: (
+            tokens(index) - sum(less for at, less in saved.items() if at >= index)
+        )
+
+    def due(self) -> bool:
+        """Return whether the request must be compacted."""
+        carried = len(self.messages) - self.live.view.tail + len(self.live.view.kept)
+        count = carried + (self.live.note is not None)
+        return self.budget.due(self.estimate.effective, count)
+
+    def measure(self) -> Estimate:
+        """Return the estimate of the request as it stands."""
+        return estimate(
+            self.local,
+            self.fixed.tokens,
+            overhead_tokens=self.policy.settings.overhead_tokens,
+            line=self.fit,
+            reported=self._reported(),
+        )
+
+    def adopt(self, live: LiveView, action: Action) -> None:
+        """Carry this view from now on."""
+        self.live, self.action = live, action
+        self.estimate = self.measure()
+
+    def outgoing(self) -> ModelRequest[Any]:
+        """Return the request to send; without a view it is the very same object."""
+        if self.live.empty:
+            return self.request
+        return self.request.override(messages=self.carried())
+
+    def carried(self) -> list[Any]:
+        """Return the messages that the request carries."""
+        messages: list[Any] = self.live.carried(self.messages)
+        if self.policy.merge_summary and self.live.note:
+            return merged(messages)
+        return messages
+
+    def language(self) -> str:
+        """Return the language of the user, `"en"` or `"zh"`."""
+        return language_of(
+            message.text
+            for message in self.messages
+            if isinstance(message, HumanMessage) and not is_summary(message)
+        )
+
+    def record(self, provider_input_tokens: int | None = None) -> CallRecord:
+        """Return the ledger entry of this call as it stands."""
+        now = self.estimate
+        return CallRecord(
+            action=self.action,
+            parts=whole_parts(self._parts(), now.local + now.fixed),
+            estimate=now,
+            before_tokens=self.before_tokens,
+            after_tokens=now.effective,
+            cut=self.live.view.cut,
+            summary_calls=self.summary_calls,
+            summary_input_tokens=self.summary_input_tokens,
+            dropped_messages=self.live.view.dropped,
+            provider_input_tokens=provider_input_tokens,
+            notes=tuple(self.notes),
+        )
+
+    def _parts(self) -> dict[str, float]:
+        parts = self.history.parts(self.live.view.tail)
+        for kind, tokens in self.live.head.items():
+            parts[kind] = parts.get(kind, 0.0) + tokens
+        parts["system"] = parts.get("system", 0.0) + self.fixed.system
+        parts["tools"] = self.fixed.tools
+        return parts
+
+    def _fit(self) -> Fit | None:
+        if not self.policy.settings.use_reported_usage:
+            return None
+        samples = [
+            UsageSample.from_json(entry)
+            for index in self.history.answers[-SAMPLE_WINDOW:]
+            if (entry := entry_of(self.messages[index])).get("provider_input_tokens")
+        ]
+        if not samples:
+            return None
+        return self.policy.calibration.fit(samples, fixed_tokens=self.fixed.tokens)
+
+    def _reported(self) -> float | None:
+        """Return the last bill plus what was added, if this request extends it."""
+        if not self.policy.settings.use_reported_usage:
+            return None
+        for index in reversed(self.history.answers[-ANSWERS_TO_SEARCH:]):
+            message = self.messages[index]
+            entry = entry_of(message)
+            if entry.get("view", "") != self.live.key or index < self.live.view.tail:
+                return None
+            billed = usable_input_tokens(getattr(message, "usage_metadata", None))
+            if billed is not None:
+                moved = self.fixed.tokens - entry.get("fixed_tokens", self.fixed.tokens)
+                return float(billed + moved + self._since(index))
+        return None
+
+    def _since(self, index: int) -> float:
+        """Return what an answer and everything behind it add, in provider tokens."""
+        answer = answer_tokens(self.messages[index])
+        if answer is None:
+            answer = self.scale * self.history.tokens(index, index + 1)
+        return answer + self.scale * self.history.tokens(index + 1)
+
+
+def entry_of(message: BaseMessage) -> dict[str, Any]:
+    """Return what ctxlab wrote into an AI message, or an empty dict."""
+    entry = message.response_metadata.get(METADATA_KEY)
+    return entry if isinstance(entry, dict) else {}
+
+
+def answer_tokens(message: BaseMessage) -> float | None:
+    """Return what an answer will cost as history: its output less its reasoning."""
+    usage = message.usage_metadata if isinstance(message, AIMessage) else None
+    if not usage or not usage.get("output_tokens"):
+        return None
+    details = usage.get("output_token_details") or {}
+    return float(usage["output_tokens"] - (details.get("reasoning") or 0))
+
+
+def fixed_part(policy: Policy, request: ModelRequest[Any]) -> FixedPart:
+    """Return the counted system message and tools; counted once per agent."""
+    system, tools = request.system_message, request.tools
+    text = str(system.content) if system else ""
+    key = (text, *map(id, tools), id(request.model))
+    known = policy.fixed_parts.get(key)
+    if known is None:
+        names = "\0".join([model_name(request.model), text, *tool_names(tools)])
+        digest = hashlib.blake2b(names.encode(), digest_size=8).hexdigest()
+        known = FixedPart(
+            system=policy.counter.message(system) if system else 0.0,
+            tools=policy.counter.tools(tools),
+            fingerprint=digest,
+        )
+        # The tools are remembered too: an id is unique only while its object lives.
+        policy.fixed_parts.put(key, (known, tools, request.model))
+        return known
+    part: FixedPart = known[0]
+    return part
+
+
+def merged(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """Put the summary into the user message behind it, for strict chat templates."""
+    for index, (note, behind) in enumerate(pairwise(messages)):
+        plain = isinstance(behind, HumanMessage) and isinstance(behind.content, str)
+        if is_summary(note) and plain:
+            both = behind.model_copy(
+                update={"content": f"{note.text}\n\n{behind.text}"}
+            )
+            return [*messages[:index], both, *messages[index + 2 :]]
+    return list(messages)

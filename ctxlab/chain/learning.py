@@ -1,0 +1,64 @@
+"""After an answer: write down what was sent and what was billed for it.
+
+The sample goes into the AI message's metadata, so it is checkpointed with the
+conversation and forgotten with it. Its local figure is that of the request as sent
+(row M11): paired with the whole history, every fit would be ruined.
+
+Lesson: 07_fit_the_overhead.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+from langchain.agents.middleware import ModelResponse
+from langchain_core.messages import AIMessage
+
+from ctxlab.calibration import usable_input_tokens
+from ctxlab.chain.call import METADATA_KEY, Call
+
+CUT_OFF = ("length", "max_tokens", "MAX_TOKENS")
+FULL_WINDOW = 0.98
+
+
+def learn(call: Call, response: ModelResponse[Any]) -> ModelResponse[Any]:
+    """Return the response with a sample in its AI message; ids stay as they are."""
+    for place, message in enumerate(response.result):
+        if isinstance(message, AIMessage):
+            entry = sample_entry(call, message)
+            if not entry:
+                return response
+            metadata = {**message.response_metadata, METADATA_KEY: entry}
+            noted = message.model_copy(update={"response_metadata": metadata})
+            result = [*response.result]
+            result[place] = noted
+            return replace(response, result=result)
+    return response
+
+
+def sample_entry(call: Call, message: AIMessage) -> dict[str, Any]:
+    """Return what an AI message will carry; empty when there is nothing to say."""
+    entry: dict[str, Any] = {}
+    billed = usable_input_tokens(message.usage_metadata)
+    if billed is not None:
+        entry |= {
+            "local_input_tokens": call.estimate.local,
+            "provider_input_tokens": billed,
+            "fixed_tokens": call.fixed.tokens,
+            "fingerprint": call.fixed.fingerprint,
+        }
+    if not call.live.empty:
+        entry |= {"view": call.live.key, "cut": call.live.view.cut}
+    if under_pressure(call, message, billed):
+        entry["window_full"] = True
+    return entry
+
+
+def under_pressure(call: Call, message: AIMessage, billed: int | None) -> bool:
+    """Return whether an answer was cut off because the window was full."""
+    metadata = message.response_metadata
+    reason = metadata.get("finish_reason") or metadata.get("stop_reason")
+    if reason not in CUT_OFF or not call.budget.limit or billed is None:
+        return False
+    usage = message.usage_metadata
+    total = billed + (usage["output_tokens"] if usage else 0)
+    return total >= FULL_WINDOW * call.budget.limit

@@ -1,0 +1,162 @@
+"""The protection chain, from the request to the answer.
+
+    view ─▶ guard ─▶ under the trigger ──────────────────────────▶ call ─▶ learn
+                  ─▶ over ─▶ compact ─▶ recheck ─▶ fits ─────────▶ call ─▶ learn
+                                                ─▶ does not ─▶ visible answer
+                     call ─▶ overflow ─▶ compact harder ─▶ call once more
+
+Every line below is one of the five layers (row M22). Lesson: 10_protect_the_call.
+"""
+
+from collections.abc import Generator
+from typing import Any
+
+from langchain.agents.middleware import (
+    ExtendedModelResponse,
+    ModelRequest,
+    ModelResponse,
+)
+
+from ctxlab.calibration import usable_input_tokens
+from ctxlab.chain.answers import Reason, refuse
+from ctxlab.chain.call import Call, entry_of
+from ctxlab.chain.compaction import compact
+from ctxlab.chain.effects import CallModel, Effect, Notify
+from ctxlab.chain.learning import learn
+from ctxlab.chain.policy import Policy
+from ctxlab.chain.remembering import recall, remember
+from ctxlab.chain.trimming import trim
+from ctxlab.overflow import is_context_overflow, stated_limit
+
+Response = ModelResponse[Any] | ExtendedModelResponse[Any]
+HARDER = 0.5
+SAFE_AFTER_OVERFLOW = 0.7
+
+
+def protect(
+    policy: Policy, request: ModelRequest[Any]
+) -> Generator[Effect, Any, Response]:
+    """Decide what one model call carries; yield every wish, return the response.
+
+    Raises:
+        SummaryError: No summary could be written, and failures are to be raised.
+        Exception: Whatever the model raised, unless it is a context overflow.
+    """
+    call = Call(policy, request)
+    yield from recall(call)
+    response: Response
+    if (oversize := user_message_over_limit(call)) is not None:
+        response = refuse(call, "user_message_too_large", oversize)
+    else:
+        refused = yield from reduce(call)
+        response = refuse(call, refused) if refused else (yield from attempt(call))
+    yield from tell(call, response)
+    return response
+
+
+def user_message_over_limit(call: Call) -> int | None:
+    """Layer 1: return the size of a user message that alone is over the limit."""
+    if call.newest_user is None or not call.budget.ceiling:
+        return None
+    tokens = call.history.tokens(call.newest_user, call.newest_user + 1)
+    size = round(tokens * call.scale)
+    return size if size >= call.budget.ceiling else None
+
+
+def reduce(call: Call) -> Generator[Effect, Any, Reason | None]:
+    """Layers 2 to 4: compact if due, recheck, trim; return why it is hopeless."""
+    if not (call.due() or window_was_full(call)):
+        return None
+    yield from compact(call, call.budget.keep_tokens)
+    ceiling, known = call.budget.ceiling, call.budget.limit is not None
+    if not ceiling or not (known or worth_trimming(call, ceiling)):
+        return None
+    before = call.live
+    fits = trim(call, ceiling, clip=known)
+    if call.live is not before:
+        yield from remember(call, call.live)
+    if fits or not known:
+        return None
+    return "summary_failed" if call.summary_failed else "still_too_large"
+
+
+def worth_trimming(call: Call, ceiling: int) -> bool:
+    """Return whether to drop messages although no limit is known, only a trigger."""
+    summarised = call.action == "compact" and call.summary_calls > 0
+    return summarised and call.fixed_overhead < ceiling
+
+
+def window_was_full(call: Call) -> bool:
+    """Return whether the last answer was cut off by a full window."""
+    newest = call.history.answers[-1:]
+    entry = entry_of(call.messages[newest[0]]) if newest else {}
+    return bool(entry.get("window_full")) and entry.get("view", "") == call.live.key
+
+
+def attempt(call: Call) -> Generator[Effect, Any, Response]:
+    """Call the model; after a context overflow, layer 5."""
+    try:
+        response = yield CallModel(call.outgoing())
+    except Exception as error:
+        if not is_context_overflow(error, call.policy.extra_patterns):
+            raise
+        return (yield from recover(call, error))
+    return learn(call, response)
+
+
+def recover(call: Call, error: Exception) -> Generator[Effect, Any, Response]:
+    """Layer 5: compact harder, call exactly once more, else stop visibly."""
+    call.policy.learn_limit(call.request.model, stated_limit(error))
+    call.budget = call.policy.budget(call.request)
+    call.notes.append("the provider refused the request as too long")
+    refused_at = call.local
+    target = smaller_target(call)
+    yield from compact(call, target, forced=True)
+    trim(call, target)
+    if call.local >= refused_at:
+        return give_up(call, error)
+    call.action = "recover"
+    yield from remember(call, call.live)
+    try:
+        response = yield CallModel(call.outgoing())
+    except Exception as second:
+        if not is_context_overflow(second, call.policy.extra_patterns):
+            raise
+        call.policy.learn_limit(call.request.model, stated_limit(second))
+        return give_up(call, second)
+    return learn(call, response)
+
+
+def smaller_target(call: Call) -> int:
+    """Return a size that fits although the estimate was wrong.
+
+    The request was at least as large as the limit. What the estimate missed is
+    taken for a fixed part that nobody sees, and taken off; never more than half of
+    what was refused remains.
+    """
+    estimated = call.estimate.local + call.fixed.tokens
+    target = min(call.budget.keep_tokens, HARDER * estimated)
+    if call.budget.limit:
+        missed = max(0.0, call.budget.limit - estimated)
+        target = min(target, SAFE_AFTER_OVERFLOW * call.budget.limit - missed)
+    return max(1, int(target))
+
+
+def give_up(call: Call, error: Exception) -> Response:
+    """Stop visibly, or raise the provider's error if that was asked for."""
+    if call.policy.on_failure == "raise":
+        raise error
+    return refuse(call, "provider_overflow")
+
+
+def tell(call: Call, response: Response) -> Generator[Effect, Any, None]:
+    """Give every listener the record of this call."""
+    if not call.policy.listeners:
+        return
+    billed = None
+    if call.action != "refuse" and isinstance(response, ModelResponse):
+        usage = getattr(response.result[0], "usage_metadata", None)
+        billed = usable_input_tokens(usage)
+    record = call.record(billed)
+    for listener in call.policy.listeners:
+        yield Notify(listener, record)
