@@ -129,7 +129,9 @@ _MESSAGE: TypeAdapter[AnyMessage] = TypeAdapter(AnyMessage)
 
 def _thread_messages(source: Source) -> Any:
     data = source.json
-    values = data.get("values", data) if isinstance(data, dict) else None
+    if not isinstance(data, dict) or "format" in data:  # a format of its own
+        return None
+    values = data.get("values", data)
     return values.get("messages") if isinstance(values, dict) else None
 
 

@@ -12,8 +12,8 @@ keeps call ids apart that a thread uses twice.
 >>> recording.reply([]).text
 '1'
 
-Left out: a tool that was never recorded; what the agent does beyond the recording
-raises `RecordingEnds`. Lesson: 00_start_here.
+What the agent wants beyond the recording raises `RecordingEnds`. Left out: a tool
+that was never recorded. Lesson: 00_start_here.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,15 +32,21 @@ class RecordingEnds(RuntimeError):
 
 
 class Recording:
-    """A place in a recorded turn: which step comes next."""
+    """A place in a recorded turn: which step comes next.
+
+    Attributes:
+        made_up: Call ids of results that were never recorded and had to be
+            invented, because the recorded agent went on without them.
+    """
 
     def __init__(self) -> None:
         self._steps: Sequence[Step] = ()
         self._next = 0
+        self.made_up: list[str] = []
 
     def go_to(self, turn: Turn) -> None:
         """Stand before the first step of `turn`."""
-        self._steps, self._next = turn.steps, 0
+        self._steps, self._next, self.made_up = turn.steps, 0, []
 
     @property
     def unused(self) -> int:
@@ -61,16 +67,25 @@ class Recording:
             update={"usage_metadata": None, "response_metadata": {}}
         )
 
-    def result(self, call_id: str) -> ToolMessage:
+    def result(self, name: str, call_id: str) -> ToolMessage:
         """Return the recorded result of a call of the current step.
 
         Raises:
-            RecordingEnds: The call was never answered.
+            RecordingEnds: The call was never answered, and nothing follows it.
         """
         step = self._steps[self._next - 1]
-        if call_id not in step.results:
+        if call_id in step.results:
+            return step.results[call_id].model_copy()
+        if not self.unused:
             raise RecordingEnds(f"the recording holds no result of call {call_id!r}")
-        return step.results[call_id].model_copy()
+        self.made_up.append(call_id)
+        return ToolMessage(
+            "No result was recorded.",
+            tool_call_id=call_id,
+            name=name,
+            status="error",
+            id=f"{step.reply.id}-{call_id}",
+        )
 
     def tools(self, schemas: Iterable[Mapping[str, Any]]) -> list[BaseTool]:
         """Return a tool for each schema (name, description, parameters)."""
@@ -94,7 +109,7 @@ class RecordedTool(BaseTool):
         self, input: Any, config: RunnableConfig | None = None, **kwargs: Any
     ) -> Any:
         """Return the recorded `ToolMessage` of a tool call."""
-        return self.recording.result(input["id"])
+        return self.recording.result(self.name, input["id"])
 
     async def ainvoke(
         self, input: Any, config: RunnableConfig | None = None, **kwargs: Any

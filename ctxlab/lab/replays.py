@@ -12,114 +12,29 @@ cost, and which of them the window refuses.
 >>> replay(load_transcript("order_desk"), window=90).failed_turns[0].turn
 1
 
-After a failed turn the user goes on, as in life; the next turn must work on the
+After a failed turn the user goes on, as in life; the next turn has to work on the
 state as LangGraph left it. Left out: replies that depend on the request; the tuner
 replays without an agent (`what_if`). Lesson: 00_start_here.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from contextlib import contextmanager
+from typing import Any
 
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
+from ctxlab.lab.real_models import RecordedAnswers
 from ctxlab.lab.recorded import Recording, RecordingEnds
-from ctxlab.lab.sent import as_json
-from ctxlab.lab.simulated import Exchange, SimulatedChatModel
-from ctxlab.lab.transcripts import Fact, Transcript
+from ctxlab.lab.replay_results import FailedTurn, Replay, state_fingerprint
+from ctxlab.lab.simulated import SimulatedChatModel
+from ctxlab.lab.transcripts import Transcript
 from ctxlab.lab.turns import Turn
 
+__all__ = ["FailedTurn", "Replay", "areplay", "replay", "state_fingerprint"]
+
 Progress = Callable[[int, int], None]
-
-
-class FailedTurn(NamedTuple):
-    """A turn (1 is the first) that got no answer, and why."""
-
-    turn: int
-    reason: str
-
-
-def state_fingerprint(messages: Sequence[BaseMessage]) -> list[tuple[Any, ...]]:
-    """Return what must be equal in two checkpoints: usage and metadata left out.
-
-    A tuple per message: id, type, content, tool calls, call id, name, status.
-    """
-    return [
-        (
-            message.id,
-            message.type,
-            as_json(message.content),
-            as_json(getattr(message, "tool_calls", [])),
-            getattr(message, "tool_call_id", None),
-            message.name,
-            getattr(message, "status", None),
-        )
-        for message in messages
-    ]
-
-
-@dataclass
-class Replay:
-    """What happened: requests, bills, failures and the messages in the end.
-
-    Attributes:
-        calls: One `CallRecord` per model call, from middlewares that keep them.
-        failed_turns: Turns that ended in an exception or in a visible refusal.
-        state_messages: The messages of the checkpoint after the last turn.
-        notes: What could not be replayed as recorded, and why.
-    """
-
-    transcript: Transcript
-    model: SimulatedChatModel
-    summary_model: Any = None
-    calls: list[Any] = field(default_factory=list)
-    failed_turns: list[FailedTurn] = field(default_factory=list)
-    state_messages: list[BaseMessage] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    _rows: list[dict[str, Any]] = field(default_factory=list)
-    _summaries_before: int = 0
-
-    @property
-    def exchanges(self) -> list[Exchange]:
-        """Every request that reached the provider, with its bill, oldest first."""
-        return self.model.log
-
-    @property
-    def requests(self) -> list[list[BaseMessage]]:
-        """Messages of every request that reached the provider, refused ones too."""
-        return [exchange.messages for exchange in self.exchanges]
-
-    @property
-    def answered(self) -> list[list[BaseMessage]]:
-        """Messages of the requests that the provider answered."""
-        return [each.messages for each in self.exchanges if each.error is None]
-
-    @property
-    def summary_calls(self) -> list[Any]:
-        """Requests that reached `summary_model` during the replay."""
-        requests = getattr(self.summary_model, "requests", [])
-        return list(requests[self._summaries_before :])
-
-    def facts_in(self, request: Sequence[BaseMessage]) -> list[Fact]:
-        """Return the planted facts whose text stands in a request."""
-        return self.transcript.facts_in(request)
-
-    @property
-    def facts_in_last_request(self) -> list[Fact]:
-        """The planted facts that stand in the newest request; [] without any."""
-        return self.facts_in(self.requests[-1]) if self.requests else []
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return one plain row per turn; token figures are what the provider bills."""
-        return [dict(row) for row in self._rows]
-
-    def table(self) -> Any:
-        """Return the rows as a pandas DataFrame (needs the extra `lab`)."""
-        import pandas as pd
-
-        return pd.DataFrame(self._rows).set_index("turn")
 
 
 def _refusal(messages: Sequence[BaseMessage]) -> str | None:
@@ -130,33 +45,68 @@ def _refusal(messages: Sequence[BaseMessage]) -> str | None:
     return f"refused: {refused}" if refused else None
 
 
+def _unanswered(messages: Sequence[BaseMessage]) -> list[str]:
+    """Return the call ids of the last AI message that no result follows."""
+    waiting: list[str] = []
+    for message in messages:
+        if isinstance(message, AIMessage):
+            waiting = [str(call["id"]) for call in message.tool_calls]
+        elif (answer := getattr(message, "tool_call_id", None)) in waiting:
+            waiting.remove(str(answer))
+    return waiting
+
+
 class _Run:
-    """One replay in progress: everything but the calls that block or are awaited."""
+    """A replay in progress: all of it but the calls that block or are awaited."""
 
     def __init__(
         self,
         transcript: Transcript,
         middleware: Sequence[Any],
-        model: SimulatedChatModel,
+        model: Any,
+        checkpointer: Any,
+        *,
+        window: int | None,
+        overhead: float,
+        thread_id: str | None,
         summary_model: Any,
         progress: Progress | None,
     ) -> None:
-        self.recording = Recording()
-        self.middleware, self.progress = middleware, progress
-        model = model.fresh(replies=self.recording.reply)
-        self.replay = Replay(transcript, model, summary_model)
-        self.replay._summaries_before = len(self.replay.summary_calls)
-        self.carried: list[BaseMessage] = []
-
-    def agent(self, checkpointer: Any) -> Any:
-        transcript = self.replay.transcript
-        return create_agent(
-            self.replay.model,
+        self.recording, self.progress = Recording(), progress
+        self.middleware, self.carried = list(middleware), list[BaseMessage]()
+        inner: list[Any] = []
+        model = _settle(model, window, overhead)
+        if isinstance(model, SimulatedChatModel):
+            model = simulated = model.fresh(replies=self.recording.reply)
+            self.replay = Replay(transcript, model, summary_model)
+            self.replay._log = lambda: simulated.log
+        else:
+            inner = [answers := RecordedAnswers(self.recording)]
+            self.replay = Replay(transcript, model, summary_model)
+            self.replay._log = lambda: list(answers.log)
+        self.config: Any = {"configurable": {"thread_id": thread_id or transcript.name}}
+        self.agent: Any = create_agent(
+            model,
             self.recording.tools(transcript.tools),
             system_prompt=transcript.system or None,
-            middleware=list(self.middleware),
-            checkpointer=checkpointer,
+            middleware=[*self.middleware, *inner],
+            checkpointer=checkpointer or InMemorySaver(),
         )
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Have call records of the middlewares handed to the replay meanwhile."""
+        stops = [
+            each.add_listener(self.replay.calls.append)
+            for each in self.middleware
+            if hasattr(each, "add_listener")
+        ]
+        try:
+            yield
+        finally:
+            for stop in stops:
+                if callable(stop):
+                    stop()
 
     def turns(self) -> Iterator[tuple[int, Turn, list[BaseMessage]]]:
         """Yield number, turn and inputs of each turn that can be replayed."""
@@ -168,108 +118,69 @@ class _Run:
                 yield number, turn, inputs
             else:
                 self.carried = [*inputs, *turn.rest]
-                self._note(number, "no reply recorded; given with the next turn")
+                self.note(number, "no reply recorded")
             if self.progress:
                 self.progress(number, len(turns))
         if self.carried:
-            self._note(len(turns), f"last {len(self.carried)} messages not given")
+            self.note(
+                len(turns), f"the last {len(self.carried)} messages are not given"
+            )
 
-    def finish(
-        self,
-        number: int,
-        turn: Turn,
-        error: Exception | None,
-        messages: list[BaseMessage],
-    ) -> None:
-        """Take down how a turn ended, given the state after it."""
-        reason = self._reason(number, error) or _refusal(messages)
-        self.carried = list(turn.rest)
+    def finish(self, number: int, turn: Turn, error: Any, state: Any) -> None:
+        """Take down how a turn ended, given the error, if any, and the state."""
+        messages = state.values.get("messages", [])
+        self.replay.state_messages = messages
+        reason = self._failure(number, error) or _refusal(messages)
         if reason:
             self.replay.failed_turns.append(FailedTurn(number, reason))
-            # What followed an answer that never came would stand there alone.
-            kinds = (HumanMessage, SystemMessage)
-            self.carried = [m for m in turn.rest if isinstance(m, kinds)]
-        elif self.recording.unused:
-            self._note(number, f"{self.recording.unused} recorded replies not used")
-        self.replay.state_messages = messages
-        self._add_row(number, reason)
+        self._note_gaps(number, bool(reason), messages)
+        self._carry(number, turn, bool(reason))
+        self.replay.add_row(number, reason)
 
-    def _reason(self, number: int, error: Exception | None) -> str | None:
-        if isinstance(error, RecordingEnds):
-            self._note(number, str(error))
+    def note(self, number: int, text: str) -> None:
+        """Say what could not be replayed as recorded."""
+        self.replay.notes.append(f"turn {number}: {text}")
+
+    def _failure(self, number: int, error: Any) -> str | None:
+        if isinstance(error, RecordingEnds):  # the recorded user broke off, too
+            self.note(number, str(error))
             return None
         return f"{type(error).__name__}: {error}" if error else None
 
-    def _note(self, number: int, text: str) -> None:
-        self.replay.notes.append(f"turn {number}: {text}")
+    def _note_gaps(
+        self, number: int, failed: bool, messages: Sequence[BaseMessage]
+    ) -> None:
+        if self.recording.unused and not failed:
+            self.note(number, f"{self.recording.unused} recorded replies not asked for")
+        for call_id in self.recording.made_up:
+            self.note(number, f"no result of call {call_id!r} recorded; told so")
+        for call_id in _unanswered(messages):
+            self.note(number, f"call {call_id!r} stays unanswered in the state")
 
-    def _add_row(self, number: int, reason: str | None) -> None:
-        replay, rows = self.replay, self.replay._rows
-        before = {
-            key: sum(row[key] for row in rows) for key in ("requests", "summaries")
-        }
-        spent = replay.exchanges[before["requests"] :]
-        paid = [exchange for exchange in spent if exchange.error is None]
-        rows.append(
-            {
-                "turn": number,
-                "messages": len(replay.state_messages),
-                "requests": len(spent),
-                "largest": max((each.input_tokens for each in spent), default=0),
-                "billed": sum(each.input_tokens for each in paid),
-                "cached": sum(each.cached_tokens for each in paid),
-                "written": sum(each.output_tokens for each in paid),
-                "summaries": len(replay.summary_calls) - before["summaries"],
-                "failed": reason,
-            }
-        )
+    def _carry(self, number: int, turn: Turn, failed: bool) -> None:
+        self.carried = list(turn.rest)
+        if failed:
+            # What followed an answer that never came would stand there alone.
+            kinds = (HumanMessage, SystemMessage)
+            self.carried = [m for m in turn.rest if isinstance(m, kinds)]
+        if dropped := len(turn.rest) - len(self.carried):
+            self.note(number, f"{dropped} messages after the lost answer left out")
 
 
-def _begin(
-    transcript: Transcript,
-    middleware: Sequence[Any],
-    model: SimulatedChatModel | None,
-    checkpointer: Any,
-    thread_id: str | None,
-    window: int | None,
-    overhead: float,
-    summary_model: Any,
-    progress: Progress | None,
-) -> tuple[_Run, Any, dict[str, Any]]:
-    if model is not None and (window is not None or overhead):
-        raise ValueError("give window and overhead, or a model that has them: not both")
-    if model is not None and getattr(model, "replies", None) is not None:
-        raise ValueError("a replay answers from the recording: give a model no replies")
+def _settle(model: Any, window: int | None, overhead: float) -> Any:
     if model is None:
-        model = SimulatedChatModel(context_window=window, fixed_overhead=overhead)
-    run = _Run(transcript, middleware, model, summary_model, progress)
-    agent = run.agent(checkpointer or InMemorySaver())
-    config = {"configurable": {"thread_id": thread_id or transcript.name}}
-    return run, agent, config
-
-
-class _Listening:
-    """Middlewares that keep call records hand them to the replay while it runs."""
-
-    def __init__(self, run: _Run) -> None:
-        self.run = run
-        self.stops: list[Any] = []
-
-    def __enter__(self) -> None:
-        for each in self.run.middleware:
-            if hasattr(each, "add_listener"):
-                self.stops.append(each.add_listener(self.run.replay.calls.append))
-
-    def __exit__(self, *_: object) -> None:
-        for stop in self.stops:
-            if callable(stop):
-                stop()
+        return SimulatedChatModel(context_window=window, fixed_overhead=overhead)
+    if window is not None or overhead:
+        raise ValueError("give window and overhead, or a model that has them: not both")
+    if isinstance(model, SimulatedChatModel) and model.replies is not None:
+        raise ValueError("a replay answers from the recording: give a model no replies")
+    return model
 
 
 def replay(
     transcript: Transcript,
     middleware: Sequence[Any] = (),
-    model: SimulatedChatModel | None = None,
+    model: Any = None,
     checkpointer: Any = None,
     *,
     window: int | None = None,
@@ -282,10 +193,11 @@ def replay(
 
     Args:
         transcript: The recorded conversation.
-        middleware: Agent middlewares, outermost first. One with an
+        middleware: Agent middlewares, outermost first. One that has
             `add_listener(callback)` hands its call records to `Replay.calls`.
-        model: A simulated model without replies, instead of window and overhead.
-        checkpointer: Any LangGraph checkpointer; in memory by default.
+        model: Instead of window and overhead: a simulated model without replies
+            (a copy is asked), or a real one, which bills but does not answer.
+        checkpointer: A LangGraph checkpointer; in memory by default.
         window: Most input tokens of a request; None takes everything.
         overhead: Tokens billed on every request for what is not in it.
         thread_id: Thread on the checkpointer; the transcript's name by default.
@@ -295,33 +207,32 @@ def replay(
     Raises:
         ValueError: Window and model both given, or no room beside the overhead.
     """
-    run, agent, config = _begin(
+    run = _Run(
         transcript,
         middleware,
         model,
         checkpointer,
-        thread_id,
-        window,
-        overhead,
-        summary_model,
-        progress,
+        window=window,
+        overhead=overhead,
+        thread_id=thread_id,
+        summary_model=summary_model,
+        progress=progress,
     )
-    with _Listening(run):
+    with run.listening():
         for number, turn, inputs in run.turns():
             error = None
             try:
-                agent.invoke({"messages": inputs}, config)
+                run.agent.invoke({"messages": inputs}, run.config)
             except Exception as caught:  # the user sees it and goes on
                 error = caught
-            state = agent.get_state(config).values
-            run.finish(number, turn, error, state.get("messages", []))
+            run.finish(number, turn, error, run.agent.get_state(run.config))
     return run.replay
 
 
 async def areplay(
     transcript: Transcript,
     middleware: Sequence[Any] = (),
-    model: SimulatedChatModel | None = None,
+    model: Any = None,
     checkpointer: Any = None,
     *,
     window: int | None = None,
@@ -330,25 +241,24 @@ async def areplay(
     summary_model: Any = None,
     progress: Progress | None = None,
 ) -> Replay:
-    """Do what `replay` does through the agent's async methods."""
-    run, agent, config = _begin(
+    """Do what `replay` does, with the agent's async methods."""
+    run = _Run(
         transcript,
         middleware,
         model,
         checkpointer,
-        thread_id,
-        window,
-        overhead,
-        summary_model,
-        progress,
+        window=window,
+        overhead=overhead,
+        thread_id=thread_id,
+        summary_model=summary_model,
+        progress=progress,
     )
-    with _Listening(run):
+    with run.listening():
         for number, turn, inputs in run.turns():
             error = None
             try:
-                await agent.ainvoke({"messages": inputs}, config)
+                await run.agent.ainvoke({"messages": inputs}, run.config)
             except Exception as caught:  # the user sees it and goes on
                 error = caught
-            state = (await agent.aget_state(config)).values
-            run.finish(number, turn, error, state.get("messages", []))
+            run.finish(number, turn, error, await run.agent.aget_state(run.config))
     return run.replay

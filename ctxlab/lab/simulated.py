@@ -14,14 +14,13 @@ Traceback (most recent call last):
     ...
 ctxlab.lab.vendor_errors.VendorContextOverflow: Error code: 400 - {'error': ...
 
-Left out: sampling, time, and the smallest prefix a provider caches (OpenAI: 1,024
-tokens, in steps of 128). Lessons: all; the bill is opened in 01_what_a_request_is.
+Left out: sampling and time. The bill is in `billing.py`, the vendors' words in
+`vendor_errors.py`. Lessons: all; 01_what_a_request_is opens the bill.
 """
 
 import math
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Self
 
 from langchain_core.callbacks import (
@@ -30,13 +29,20 @@ from langchain_core.callbacks import (
 )
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.language_models.base import LangSmithParams
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import Field, PrivateAttr, SkipValidation, model_validator
 
-from ctxlab.lab.sent import as_json, media_count, reasoning_text, sent_text
+from ctxlab.lab.billing import (
+    Exchange,
+    PrefixCache,
+    TrueCount,
+    bytes_over_three,
+    reply_tokens,
+)
+from ctxlab.lab.pieces import reply_chunks
 from ctxlab.lab.vendor_errors import STYLES, overflow_error
 
 Reply = AIMessage | str
@@ -44,38 +50,6 @@ Replies = Sequence[Reply] | Callable[[list[BaseMessage]], Reply]
 Failures = (
     Mapping[int, Exception] | Callable[[int, list[BaseMessage]], Exception | None]
 )
-TrueCount = Callable[..., float]
-
-MEDIA_TOKENS = 1_000  # a flat price for an image, a clip or a file
-CACHED_PREFIXES = 200_000  # prefixes remembered by one model, oldest forgotten first
-
-
-def bytes_over_three(
-    messages: Sequence[BaseMessage], *, tools: Sequence[Any] | None = None
-) -> float:
-    """Return UTF-8 bytes / 3 of what is sent, plus 3 a message, in tokens.
-
-    >>> from langchain_core.messages import HumanMessage
-    >>> bytes_over_three([HumanMessage("订单到哪了")])
-    8.0
-    """
-    size = sum(len(sent_text(message).encode()) for message in messages)
-    media = sum(media_count(message) for message in messages)
-    if tools:
-        size += len(as_json(list(tools)).encode())
-    return size / 3 + 3 * len(messages) + MEDIA_TOKENS * media
-
-
-@dataclass(frozen=True)
-class Exchange:
-    """One request as the provider saw it: token figures are what it bills."""
-
-    messages: list[BaseMessage]
-    tools: list[Any]
-    input_tokens: int = 0
-    cached_tokens: int = 0
-    output_tokens: int = 0
-    error: Exception | None = None
 
 
 class SimulatedChatModel(BaseChatModel):
@@ -103,11 +77,11 @@ class SimulatedChatModel(BaseChatModel):
     context_window: int | None = None
     fixed_overhead: float = 0
     scale: float = Field(default=1.0, gt=0)
-    replies: SkipValidation[Any] = None
+    replies: SkipValidation[Replies | None] = None
     usage: bool = True
     error_style: str = "openai"
-    true_count: SkipValidation[Any] = bytes_over_three
-    failures: SkipValidation[Any] = None
+    true_count: SkipValidation[TrueCount] = bytes_over_three
+    failures: SkipValidation[Failures | None] = None
     max_tokens: int | None = None
     with_profile: bool = False
     model_name: str = "simulated-1"
@@ -116,7 +90,7 @@ class SimulatedChatModel(BaseChatModel):
     _log: list[Exchange] = PrivateAttr(default_factory=list)
     _received: int = PrivateAttr(default=0)
     _answered: int = PrivateAttr(default=0)
-    _seen: dict[int, None] = PrivateAttr(default_factory=dict)
+    _cache: PrefixCache = PrivateAttr(default_factory=PrefixCache)
 
     @model_validator(mode="after")
     def _settle(self) -> Self:
@@ -157,7 +131,7 @@ class SimulatedChatModel(BaseChatModel):
         """Forget all requests, the place in the replies, and the prompt cache."""
         with self._lock:
             self._log.clear()
-            self._seen.clear()
+            self._cache.clear()
             self._received = self._answered = 0
 
     def fresh(self, **changes: Any) -> Self:
@@ -186,16 +160,15 @@ class SimulatedChatModel(BaseChatModel):
         if self.failures is None:
             return None
         if callable(self.failures):
-            return self.failures(index, messages)  # type: ignore[no-any-return]
-        return self.failures.get(index)  # type: ignore[no-any-return]
+            return self.failures(index, messages)
+        return self.failures.get(index)
 
-    def _refusal(self, index: int, sent: list[BaseMessage], billed: int) -> Any:
+    def _check(self, index: int, messages: list[BaseMessage], billed: int) -> None:
+        if failure := self._failure(index, messages):
+            raise failure
         window = self.context_window
-        if error := self._failure(index, sent):
-            return error
         if window is not None and billed > window:
-            return overflow_error(self.error_style, billed, window)
-        return None
+            raise overflow_error(self.error_style, billed, window)
 
     def _next_reply(self, messages: list[BaseMessage]) -> AIMessage:
         if callable(self.replies):
@@ -211,86 +184,55 @@ class SimulatedChatModel(BaseChatModel):
                     "add replies, or pass a function of the messages"
                 )
             reply = self.replies[place]
-        if isinstance(reply, str):
-            return AIMessage(reply)
-        return reply.model_copy()
-
-    def _cached(self, messages: list[BaseMessage], tools: list[Any]) -> int:
-        """Return the billed tokens of the longest prefix seen before; remember ours.
-
-        A prefix is known by a running hash, so requests of many conversations may
-        arrive in any order, as at a provider.
-        """
-        prefix, known = hash(as_json(tools)), 0
-        with self._lock:
-            for length, message in enumerate(messages, start=1):
-                prefix = hash((prefix, message.type, sent_text(message)))
-                if prefix in self._seen:
-                    known = length
-                self._seen[prefix] = None
-            while len(self._seen) > CACHED_PREFIXES:
-                del self._seen[next(iter(self._seen))]
-        return int(self.bill(messages[:known], tools)) if known else 0
+        return AIMessage(reply) if isinstance(reply, str) else reply.model_copy()
 
     def _answer(self, messages: list[BaseMessage], tools: list[Any]) -> AIMessage:
         with self._lock:
             index, self._received = self._received, self._received + 1
-        billed = math.ceil(self.bill(messages, tools))
         sent = list(messages)
+        billed = math.ceil(self.bill(sent, tools))
         try:
-            if error := self._refusal(index, sent, billed):
-                raise error
+            self._check(index, sent, billed)
             reply = self._finished(self._next_reply(sent))
         except Exception as error:
             self._log.append(Exchange(sent, tools, billed, error=error))
             raise
-        cached = self._cached(sent, tools)
-        written = self._output(reply)
+        shared = self._cache.shared(sent, tools)
+        cached = math.floor(self.bill(sent[:shared], tools)) if shared else 0
+        written, reasoning = self._written(reply)
         self._log.append(Exchange(sent, tools, billed, cached, written))
-        return self._with_usage(reply, billed, cached, written)
+        if self.usage:
+            reply.usage_metadata = {
+                "input_tokens": billed,
+                "output_tokens": written,
+                "total_tokens": billed + written,
+                "input_token_details": {"cache_read": cached},
+                "output_token_details": {"reasoning": reasoning},
+            }
+        return reply
 
-    def _output(self, reply: AIMessage) -> int:
-        thought = AIMessage(reasoning_text(reply))
-        return math.ceil(self.scale * float(self.true_count([reply]))) + (
-            math.ceil(self.scale * float(self.true_count([thought])))
-            if thought.content
-            else 0
-        )
+    def _written(self, reply: AIMessage) -> tuple[int, int]:
+        """Return output tokens, reasoning included, and reasoning tokens."""
+        total, reasoning = reply_tokens(reply, self.true_count)
+        return math.ceil(self.scale * total), math.floor(self.scale * reasoning)
 
     def _finished(self, reply: AIMessage) -> AIMessage:
         """Return the reply with its metadata, cut off at `max_tokens`."""
         reason = "tool_calls" if reply.tool_calls else "stop"
-        content = reply.content
-        size = self._output(reply)
+        content, (size, _) = reply.content, self._written(reply)
         if self.max_tokens and size > self.max_tokens and isinstance(content, str):
-            content = content[: len(content) * self.max_tokens // size]
-            reason = "length"
+            content, reason = (
+                content[: len(content) * self.max_tokens // size],
+                "length",
+            )
         metadata = {
+            "finish_reason": reason,
             **reply.response_metadata,
             "model_name": self.model_name,
             "model_provider": "simulated",
-            "finish_reason": reply.response_metadata.get("finish_reason", reason),
         }
-        return reply.model_copy(
-            update={
-                "content": content,
-                "response_metadata": metadata,
-                "usage_metadata": None,
-            }
-        )
-
-    def _with_usage(
-        self, reply: AIMessage, billed: int, cached: int, written: int
-    ) -> AIMessage:
-        if not self.usage:
-            return reply
-        reply.usage_metadata = {
-            "input_tokens": billed,
-            "output_tokens": written,
-            "total_tokens": billed + written,
-            "input_token_details": {"cache_read": cached},
-        }
-        return reply
+        changes = {"content": content, "response_metadata": metadata}
+        return reply.model_copy(update={**changes, "usage_metadata": None})
 
     def _generate(
         self,
@@ -318,7 +260,7 @@ class SimulatedChatModel(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> Iterator[ChatGenerationChunk]:
-        for chunk in _chunks(self._answer(messages, kwargs.get("tools") or [])):
+        for chunk in reply_chunks(self._answer(messages, kwargs.get("tools") or [])):
             if run_manager:
                 run_manager.on_llm_new_token(chunk.text, chunk=chunk)
             yield chunk
@@ -330,35 +272,7 @@ class SimulatedChatModel(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
-        for chunk in _chunks(self._answer(messages, kwargs.get("tools") or [])):
+        for chunk in reply_chunks(self._answer(messages, kwargs.get("tools") or [])):
             if run_manager:
                 await run_manager.on_llm_new_token(chunk.text, chunk=chunk)
             yield chunk
-
-
-def _chunks(reply: AIMessage, size: int = 24) -> Iterator[ChatGenerationChunk]:
-    """Yield a reply in pieces of `size` characters; calls and usage come last."""
-    text = reply.content if isinstance(reply.content, str) else ""
-    for start in range(0, len(text), size):
-        piece = AIMessageChunk(text[start : start + size], id=reply.id)
-        yield ChatGenerationChunk(message=piece)
-    calls = [
-        {
-            "name": call["name"],
-            "args": as_json(call["args"]),
-            "id": call["id"],
-            "index": index,
-            "type": "tool_call_chunk",
-        }
-        for index, call in enumerate(reply.tool_calls)
-    ]
-    last = AIMessageChunk(
-        content="" if isinstance(reply.content, str) else reply.content,
-        id=reply.id,
-        additional_kwargs=reply.additional_kwargs,
-        response_metadata=reply.response_metadata,
-        usage_metadata=reply.usage_metadata,
-        tool_call_chunks=calls,
-        chunk_position="last",
-    )
-    yield ChatGenerationChunk(message=last)

@@ -13,8 +13,8 @@ what the tuner and the benchmarks measure on.
 >>> [found.text for found in transcript.facts_in(transcript.messages[:1])]
 ['A-17']
 
-Own files are strict: an error names file and place. Imported threads are taken as
-they are (`importers.py`). Lesson: 12_your_own_agent.
+Own files are strict (`transcript_format.py`): an error names file and place. Imported
+threads are taken as they are (`importers.py`). Lesson: 12_your_own_agent.
 """
 
 import difflib
@@ -22,39 +22,32 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
-from langchain_core.messages import (
-    AIMessage,
-    BaseMessage,
-    HumanMessage,
-    SystemMessage,
-    ToolMessage,
-)
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.utils.function_calling import convert_to_openai_tool
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ValidationError
 
 from ctxlab._data import data_path
 from ctxlab.lab.importers import Source, import_conversation, one_line
 from ctxlab.lab.sent import sent_text
+from ctxlab.lab.transcript_format import (
+    FORMAT,
+    VERSION,
+    Fact,
+    TranscriptFile,
+    message_of,
+    message_record,
+)
 from ctxlab.lab.turns import Turn, split_turns
 
-FORMAT, VERSION = "ctxlab-transcript", 1
-FactKind = Literal[
-    "constraint", "identifier", "failed_attempt", "artefact", "unverified"
+__all__ = [
+    "Fact",
+    "Transcript",
+    "load_transcript",
+    "save_transcript",
+    "transcript_names",
 ]
-
-
-class _Record(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Fact(_Record):
-    """A text that must survive: its class, the exact text, the message it stands in."""
-
-    kind: FactKind
-    text: str = Field(min_length=1)
-    message: int = Field(ge=0)
 
 
 @dataclass(frozen=True)
@@ -154,96 +147,15 @@ def _tool_record(tool: Any) -> dict[str, Any]:
     return schema
 
 
-# -- the project's own format ---------------------------------------------------
-
-
-class _Call(_Record):
-    name: str = Field(min_length=1)
-    args: dict[str, Any]
-    id: str = Field(min_length=1)
-
-
-class _Message(_Record):
-    content: str | list[str | dict[str, Any]]
-    id: str | None = None
-    name: str | None = None
-    additional_kwargs: dict[str, Any] = {}
-
-
-class _Human(_Message):
-    type: Literal["human"]
-
-
-class _System(_Message):
-    type: Literal["system"]
-
-
-class _AI(_Message):
-    type: Literal["ai"]
-    tool_calls: list[_Call] = []
-
-
-class _Tool(_Message):
-    type: Literal["tool"]
-    tool_call_id: str = Field(min_length=1)
-    status: Literal["success", "error"] = "success"
-
-
-class _ToolSchema(_Record):
-    name: str = Field(min_length=1)
-    description: str = ""
-    parameters: dict[str, Any]
-
-
-class _File(_Record):
-    format: Literal["ctxlab-transcript"]
-    version: Literal[1]
-    name: str = Field(min_length=1)
-    language: Literal["zh", "en", "mixed"]
-    title: str = ""
-    system: str = ""
-    imported: bool = False
-    notes: list[str] = []
-    tools: list[_ToolSchema] = []
-    facts: list[Fact] = []
-    messages: list[
-        Annotated[_Human | _System | _AI | _Tool, Field(discriminator="type")]
-    ] = Field(min_length=1)
-
-
-_CLASSES: dict[str, type[BaseMessage]] = {
-    "human": HumanMessage,
-    "system": SystemMessage,
-    "ai": AIMessage,
-    "tool": ToolMessage,
-}
-
-
-def _read(data: Any) -> Transcript:
-    file = _File.model_validate(data)
-    messages = []
-    for record in file.messages:
-        fields = record.model_dump(exclude_none=True, exclude_unset=True)
-        messages.append(_CLASSES[fields.pop("type")](**fields))
-    shared = file.model_dump(
-        exclude={"format", "version", "messages", "tools", "facts"}
-    )
+def _read_own(data: Any) -> Transcript:
+    file = TranscriptFile.model_validate(data)
+    given = {"name", "language", "title", "system", "imported", "notes"}
     return Transcript(
-        messages, [tool.model_dump() for tool in file.tools], facts=file.facts, **shared
+        [message_of(record) for record in file.messages],
+        [tool.model_dump() for tool in file.tools],
+        facts=file.facts,
+        **file.model_dump(include=given),
     )
-
-
-def _record(message: BaseMessage) -> dict[str, Any]:
-    keys = ("type", "id", "name", "content", "additional_kwargs")
-    record = {key: getattr(message, key) for key in keys}
-    if isinstance(message, AIMessage):
-        record["tool_calls"] = [
-            {key: call[key] for key in ("name", "args", "id")}
-            for call in message.tool_calls
-        ]
-    elif isinstance(message, ToolMessage):
-        record |= {"tool_call_id": message.tool_call_id, "status": message.status}
-    return {k: v for k, v in record.items() if k == "content" or v}
 
 
 def transcripts_folder() -> Path:
@@ -284,7 +196,7 @@ def load_transcript(path_or_name: str | Path) -> Transcript:
     data = source.json
     if isinstance(data, dict) and data.get("format") == FORMAT:
         try:
-            return _read(data)
+            return _read_own(data)
         except ValidationError as error:
             raise ValueError(f"{source.name}, {one_line(error)}") from error
         except ValueError as error:
@@ -313,9 +225,9 @@ def save_transcript(transcript: Transcript, path: str | Path) -> None:
         "facts": [fact.model_dump() for fact in transcript.facts],
     }
     lines = ",\n".join(
-        "  " + json.dumps(_record(message), ensure_ascii=False)
+        "  " + json.dumps(message_record(message), ensure_ascii=False)
         for message in transcript.messages
     )
     body = json.dumps(head, ensure_ascii=False, indent=1).rstrip("}").rstrip()
     text = f'{body},\n "messages": [\n{lines}\n ]\n}}\n'
-    Path(path).write_text(text, encoding="utf-8")
+    Path(path).write_text(text, encoding="utf-8", newline="\n")

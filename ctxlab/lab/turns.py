@@ -50,19 +50,17 @@ class Turn:
 
     def add(self, message: BaseMessage) -> None:
         """Sort one more message in: an input, a step, a result, or the rest."""
-        step = self.steps[-1] if self.steps else None
-        if isinstance(message, ToolMessage) and step:
-            if message.tool_call_id in step.waiting:
-                step.results[message.tool_call_id] = message
-                return
-        elif isinstance(message, AIMessage) and self.inputs and not self._closed():
+        if isinstance(message, ToolMessage) and (step := self._asked(message)):
+            step.results[message.tool_call_id] = message
+        elif isinstance(message, AIMessage) and self.inputs and not self.complete:
             self.steps.append(Step(message))
-            return
-        (self.rest if step else self.inputs).append(message)
+        else:
+            (self.rest if self.steps else self.inputs).append(message)
 
-    def _closed(self) -> bool:
-        # An answer, or calls that never got their results, ends what a loop can do.
-        return bool(self.steps) and (self.complete or bool(self.steps[-1].waiting))
+    def _asked(self, result: ToolMessage) -> Step | None:
+        """Return the newest step with a call that waits for this result."""
+        waiting = (s for s in reversed(self.steps) if result.tool_call_id in s.waiting)
+        return next(waiting, None)
 
 
 def _results_follow(messages: Sequence[BaseMessage], index: int, turn: Turn) -> bool:
