@@ -13,15 +13,17 @@ class, which gives the runs: runs = characters - such pairs.
 Left out here: what a class costs (`profiles`). Lesson: 05_count_every_script.
 """
 
+from collections.abc import Callable, Iterable
+
 from ctxlab.tokens.profiles import CLASSES
 
 _BLOCK = 16_384  # characters; the big integers of one block stay in the CPU's cache
 
-# Bits of a character in the first pass. Only bits whose runs matter, or whose class
-# is frequent, get one: eight bits are all there is.
-_LETTER, _LOWER, _DIGIT, _PUNCT, _SPACE, _CYRILLIC, _CJK = (1 << i for i in range(7))
+# Bits of a character in the first pass. UPPER stands right below LOWER, so that
+# `x & (x >> 7)` has the LOWER bit where a lower-case letter precedes an upper-case one.
+_UPPER, _LOWER, _LETTER, _DIGIT, _PUNCT, _CYRILLIC, _CJK = (1 << i for i in range(7))
 
-# Scripts by lead byte, one bit each, for the second pass (rarer characters only).
+# Scripts by lead byte, one bit each, for the second pass (what is not ASCII).
 _SCRIPTS = {
     "latinx": range(0xC2, 0xCA),
     "cyr": range(0xD0, 0xD4),
@@ -33,22 +35,20 @@ _SCRIPTS = {
     "emoji": range(0xF0, 0xF8),
 }
 _CONTINUATION = bytes(range(0x80, 0xC0))
-_NOT_LEAD = bytes(range(0xC0))
+_ASCII = bytes(range(0x80))
 
 
 def _first_pass_bits(byte: int) -> int:
+    if 0xD0 <= byte <= 0xD3:
+        return _CYRILLIC
     if byte >= 0x80:
-        if 0xD0 <= byte <= 0xD3:
-            return _CYRILLIC
         return _CJK if 0xE3 <= byte <= 0xED else 0
     character = chr(byte)
     if character.isalpha():
-        return _LETTER | (_LOWER if character.islower() else 0)
+        return _LETTER | (_LOWER if character.islower() else _UPPER)
     if character.isdigit():
         return _DIGIT
-    if character == "\n":
-        return 0  # counted by bytes.count
-    return _PUNCT if character.isprintable() and character != " " else _SPACE
+    return _PUNCT if character.isprintable() and character != " " else 0
 
 
 _FIRST = bytes(map(_first_pass_bits, range(256)))
@@ -58,73 +58,97 @@ _SECOND = bytes(
 )
 _ONES = int.from_bytes(b"\x01" * _BLOCK, "little")
 _MASKS = [_ONES << bit for bit in range(8)]  # bit `bit` of every character
+_UPPERS, _LOWERS, _LETTERS, _DIGITS, _PUNCTS, _CYRILLICS, _CJKS, _ = _MASKS
 
 
-def _count_ascii(codes: bytes, totals: list[int]) -> None:
-    """Add one block's counts: letter, lower, digit, punct, space, then pairs."""
-    block = int.from_bytes(codes, "little")
-    letters, lowers, digits, puncts, spaces = _MASKS[:5]
-    pairs = block & (block >> 8)  # neighbours with a common bit
-    totals[0] += (block & letters).bit_count()
-    totals[1] += (block & lowers).bit_count()
-    totals[2] += (block & digits).bit_count()
-    totals[3] += (block & puncts).bit_count()
-    totals[4] += (block & spaces).bit_count()
-    totals[5] += (pairs & letters).bit_count()
-    totals[6] += (pairs & digits).bit_count()
-    totals[7] += (pairs & puncts).bit_count()
-    # lower then any letter, less lower then lower = lower then upper
-    totals[8] += ((block >> 1) & (block >> 8) & letters).bit_count()
-    totals[8] -= (pairs & lowers).bit_count()
-
-
-def _count_runs_beyond_ascii(codes: bytes) -> tuple[int, int]:
-    """Return one block's pairs of Cyrillic and of CJK neighbours."""
+def _count_block(codes: bytes) -> tuple[int, ...]:
+    """Count one block: upper, lower, digit, punct, then the pairs of neighbours."""
     block = int.from_bytes(codes, "little")
     pairs = block & (block >> 8)
-    return (pairs & _MASKS[5]).bit_count(), (pairs & _MASKS[6]).bit_count()
+    return (
+        (block & _UPPERS).bit_count(),
+        (block & _LOWERS).bit_count(),
+        (block & _DIGITS).bit_count(),
+        (block & _PUNCTS).bit_count(),
+        (pairs & _LETTERS).bit_count(),
+        (block & (block >> 7) & _LOWERS).bit_count(),
+        (pairs & _PUNCTS).bit_count(),
+        (pairs & _DIGITS).bit_count(),
+    )
 
 
-def _count_scripts(leads: bytes) -> list[int]:
-    """Return how many characters each of `_SCRIPTS` has, by their lead bytes."""
-    bits = leads.translate(_SECOND)
-    counts = [0] * 8
-    for start in range(0, len(bits), _BLOCK):
-        block = int.from_bytes(bits[start : start + _BLOCK], "little")
-        for bit, mask in enumerate(_MASKS):
-            counts[bit] += (block & mask).bit_count()
-    return counts
+def _count_beyond_ascii(codes: bytes) -> tuple[int, ...]:
+    """Count one block as `_count_block`, then pairs of Cyrillic and CJK neighbours."""
+    block = int.from_bytes(codes, "little")
+    pairs = block & (block >> 8)
+    runs = (pairs & _CYRILLICS).bit_count(), (pairs & _CJKS).bit_count()
+    return (*_count_block(codes), *runs)
+
+
+def _count_scripts(bits: bytes) -> tuple[int, ...]:
+    """Count one block of characters beyond ASCII: each of `_SCRIPTS`."""
+    block = int.from_bytes(bits, "little")
+    return tuple([(block & mask).bit_count() for mask in _MASKS])
+
+
+def _over_blocks(
+    count: Callable[[bytes], tuple[int, ...]], codes: bytes
+) -> Iterable[int]:
+    """Add up `count` over the blocks of `codes`.
+
+    Each block has one character more than is counted: the masks end before it, but the
+    pair across the edge is seen.
+    """
+    if len(codes) <= _BLOCK:
+        return count(codes)
+    starts = range(0, len(codes), _BLOCK)
+    return map(
+        sum, zip(*(count(codes[i : i + _BLOCK + 1]) for i in starts), strict=True)
+    )
 
 
 def class_counts(text: str) -> list[int]:
     """Return the counts of `CLASSES` in `text`, in that order (characters, runs)."""
     data = text.encode("utf-8", "surrogatepass")
-    ascii_only = len(data) == len(text)
-    codes = (
-        data.translate(_FIRST) if ascii_only else data.translate(_FIRST, _CONTINUATION)
-    )
-    totals = [0] * 9
-    cyrillic_pairs = cjk_pairs = 0
-    for start in range(0, len(codes), _BLOCK):
-        # One character more than a block: the masks end before it, so it is not
-        # counted twice, but the pair across the edge is seen.
-        block = codes[start : start + _BLOCK + 1]
-        _count_ascii(block, totals)
-        if not ascii_only:
-            cyrillic, cjk = _count_runs_beyond_ascii(block)
-            cyrillic_pairs += cyrillic
-            cjk_pairs += cjk
-    letter, lower, digit, punct, space, *pairs = totals
-    counts = [lower, letter - lower, digit, punct, space, data.count(b"\n")]
-    counts += [letter - pairs[0], pairs[3], punct - pairs[2], digit - pairs[1]]
-    if ascii_only:
-        return counts + [0] * 11
-    leads = data.translate(None, _NOT_LEAD)
-    latinx, cyr, *rest = _count_scripts(leads)
-    other = len(leads) - latinx - cyr - sum(rest)
-    cjk_characters = rest[1] + rest[2] + rest[3]
-    counts += [latinx, cyr, other, *rest]
-    return [*counts, cyr - cyrillic_pairs, cjk_characters - cjk_pairs]
+    newlines = data.count(b"\n")
+    if len(data) == len(text):
+        codes = data.translate(_FIRST)
+        upper, lower, digit, punct, *pairs = _over_blocks(_count_block, codes)
+        return (
+            _ascii_counts(len(text), newlines, upper, lower, digit, punct, *pairs)
+            + _NONE
+        )
+    leads = data.translate(None, _CONTINUATION)  # one byte for each character
+    first = [*_over_blocks(_count_beyond_ascii, leads.translate(_FIRST))]
+    beyond = leads.translate(_SECOND, _ASCII)
+    latinx, cyr, *rest = _over_blocks(_count_scripts, beyond)
+    other = len(beyond) - latinx - cyr - sum(rest)
+    cjk = rest[1] + rest[2] + rest[3]
+    counts = _ascii_counts(len(leads) - len(beyond), newlines, *first[:8])
+    return [*counts, latinx, cyr, other, *rest, cyr - first[8], cjk - first[9]]
+
+
+_NONE = [0] * 11  # the counts of an ASCII text beyond ASCII
+
+
+def _ascii_counts(
+    characters: int,
+    newlines: int,
+    upper: int,
+    lower: int,
+    digit: int,
+    punct: int,
+    letter_pairs: int,
+    case_lu: int,
+    punct_pairs: int,
+    digit_pairs: int,
+) -> list[int]:
+    """Put the counts of the ASCII classes in the order of `CLASSES`."""
+    letters = upper + lower
+    spaces = characters - letters - digit - punct - newlines
+    words, prun, drun = letters - letter_pairs, punct - punct_pairs, digit - digit_pairs
+    counts = [lower, upper, digit, punct, spaces, newlines]
+    return [*counts, words, case_lu, prun, drun]
 
 
 def count_classes(text: str) -> dict[str, int]:

@@ -36,9 +36,9 @@ _CJK_RUNS = re.compile(
 class CjkAwareCounter(Counter):
     """Two constants: CJK characters at 1.7 a token, all others at 4.0 (row M6).
 
-    A message is one text: role, name, content, tool-call names and arguments and the
-    tool call id; its CJK characters and its others are each rounded up, and 3 tokens
-    of framing are added, as in LangChain's rule, which it equals on plain English.
+    A message is one text: role, name, content, tool calls (name, arguments, id) and the
+    call id of a tool result. Its CJK characters and its others are each rounded up, and
+    3 tokens of framing are added, as in LangChain's rule; plain English costs the same.
 
     Args:
         cjk_chars_per_token: Characters of CJK scripts in one token.

@@ -11,7 +11,8 @@ Left out here: learning from the provider's own figures (`ctxlab.calibration`). 
 05_count_every_script.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from operator import mul
 from typing import Any
 
 from langchain_core.messages import BaseMessage, ToolMessage
@@ -72,7 +73,8 @@ class ScriptCounter(Counter):
     @override
     def text(self, text: str) -> float:
         counts = class_counts(text)
-        return sum(map(int.__mul__, counts, self._weights)) / 1_000
+        tokens: int = sum(map(mul, counts, self._weights))
+        return tokens / 1_000
 
     @override
     def message(self, message: BaseMessage) -> float:
@@ -89,11 +91,12 @@ class ScriptCounter(Counter):
     def calls(self, message: BaseMessage) -> float:
         return self._calls(sent_parts(message).calls)
 
-    def _calls(self, calls: Iterable[Call]) -> float:
-        return sum(
-            (self.PER_CALL + self.text(name) + self.text(args) for name, args in calls),
-            0.0,
-        )
+    def _calls(self, calls: Sequence[Call]) -> float:
+        if not calls:
+            return 0.0
+        # One text: a name and its JSON never share a run, so the sum is the same.
+        pieces = "".join([call.name + call.arguments for call in calls])
+        return self.PER_CALL * len(calls) + self.text(pieces)
 
     @override
     def tools(self, tools: Sequence[Any] | None) -> float:

@@ -8,8 +8,9 @@ media; the counters price it.
 >>> from langchain_core.messages import AIMessage
 >>> block = {"type": "tool_use", "id": "c1", "name": "ls", "input": {"path": "家"}}
 >>> call = {"name": "ls", "args": {"path": "家"}, "id": "c1"}
->>> sent_parts(AIMessage([{"type": "text", "text": "Look."}, block], tool_calls=[call]))
-Sent(texts=['Look.'], calls=[Call(name='ls', arguments='{"path": "家"}')], media=[])
+>>> sent = sent_parts(AIMessage(["Look.", block], tool_calls=[call]))
+>>> sent.texts, sent.calls
+(['Look.'], [Call(name='ls', arguments='{"path": "家"}', id='c1')])
 
 Choices, the same for every counter but LangChain's own rule:
 
@@ -34,10 +35,11 @@ from pydantic_core import to_jsonable_python
 
 
 class Call(NamedTuple):
-    """A tool call as it is sent: its name and its arguments as JSON text."""
+    """A tool call as it is sent: its name, its arguments as JSON text, its id."""
 
     name: str
     arguments: str
+    id: str = ""
 
 
 @dataclass(slots=True)
@@ -88,13 +90,15 @@ _UNSENT = {
 }
 
 
+_encode = json.JSONEncoder(ensure_ascii=False).encode
+
+
 def to_json(value: Any) -> str:
     """Return `value` as JSON text without ASCII escapes; never raises on a type."""
     try:
-        return json.dumps(value, ensure_ascii=False)
+        return _encode(value)
     except (TypeError, ValueError):
-        plain = to_jsonable_python(value, serialize_unknown=True, by_alias=True)
-        return json.dumps(plain, ensure_ascii=False)
+        return _encode(to_jsonable_python(value, serialize_unknown=True))
 
 
 def sent_parts(message: BaseMessage) -> Sent:
@@ -103,14 +107,15 @@ def sent_parts(message: BaseMessage) -> Sent:
     known_ids: set[str | None] = set()
     if isinstance(message, AIMessage):
         for call in message.tool_calls:
-            sent.calls.append(Call(call["name"], to_json(call["args"])))
+            arguments = to_json(call["args"])
+            sent.calls.append(Call(call["name"], arguments, call["id"] or ""))
             known_ids.add(call["id"])
         for bad in message.invalid_tool_calls:
-            sent.calls.append(Call(bad["name"] or "", bad["args"] or ""))
+            pieces = bad["name"], bad["args"], bad["id"]
+            sent.calls.append(Call(*(piece or "" for piece in pieces)))
             known_ids.add(bad["id"])
         _add_extras(sent, message.additional_kwargs)
-    content = message.content
-    _add_content(sent, content, known_ids - {None})
+    _add_content(sent, message.content, known_ids - {None})
     return sent
 
 
@@ -148,8 +153,8 @@ def _add_block(sent: Sent, block: Mapping[str, Any], known_ids: set[Any]) -> Non
         sent.media.append(_media_kind(block))
     elif kind in ("text", "input_text", "output_text", "refusal", "text-plain"):
         _add_content(sent, block.get("text") or block.get("refusal") or "", known_ids)
-    elif kind == "json":
-        sent.texts.append(to_json(block.get("json")))
+    elif kind == "json" and "json" in block:
+        sent.texts.append(to_json(block["json"]))
     elif kind == "non_standard":
         _add_content(sent, block.get("value"), known_ids)
     else:
@@ -161,7 +166,8 @@ def _call_of(block: Mapping[str, Any]) -> Call:
         (block[key] for key in ("input", "args", "arguments") if block.get(key)), {}
     )
     text = arguments if isinstance(arguments, str) else to_json(arguments)
-    return Call(str(block.get("name") or ""), text)
+    call_id = block.get("call_id") or block.get("id") or ""
+    return Call(str(block.get("name") or ""), text, str(call_id))
 
 
 def _add_reasoning(sent: Sent, block: Mapping[str, Any]) -> None:
@@ -190,7 +196,7 @@ def _is_plain_text(block: Mapping[str, Any]) -> bool:
 
 
 def _media_kind(block: Mapping[str, Any]) -> str:
-    kind = _MEDIA[block["type"]]
+    kind = _MEDIA.get(str(block.get("type")), "file")
     major = str(block.get("mime_type") or "").split("/")[0]
     return major if kind == "file" and major in ("image", "audio", "video") else kind
 
@@ -203,6 +209,8 @@ def _add_other(sent: Sent, block: Mapping[str, Any], known_ids: set[Any]) -> Non
     elif block.get("type") in ("tool_result", "search_result", "server_tool_result"):
         payload = block.get("content", block.get("output"))
         _add_content(sent, payload, known_ids)
+    elif "mime_type" in block or "base64" in block:
+        sent.media.append(_media_kind(block))
     else:
         kept = {key: value for key, value in block.items() if key not in _UNSENT}
         sent.texts.append(to_json(kept))

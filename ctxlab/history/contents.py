@@ -1,0 +1,179 @@
+"""What is remembered of one message: its tokens and its digest, found by content.
+
+After a checkpoint reload every message is a new object with an old content. Comparing
+contents is cheaper than counting them, so the size of each is remembered by content.
+
+>>> from langchain_core.messages import AIMessage
+>>> same = [AIMessage("Done.", id="a"), AIMessage("Done.", id="b")]
+>>> len({message_digest(message) for message in same})
+1
+>>> message_digest(same[0]) == message_digest(AIMessage("Done!"))
+False
+
+Left out here: whole conversations (`lines`). Lesson: 09_summarize_the_request_only.
+"""
+
+import json
+import marshal
+from collections.abc import Iterable, Mapping
+from hashlib import blake2b
+from typing import Any, NamedTuple, Protocol
+
+from langchain_core.messages import AIMessage, BaseMessage
+from pydantic_core import to_jsonable_python
+
+PARTS = ("system", "user", "assistant", "calls", "results")
+"""The kinds of content that `History.parts` tells apart."""
+
+SCALE = 1_000
+"""Sums are kept in thousandths of a token: integers add up exactly in any order."""
+
+_SYSTEM, _USER, _ASSISTANT, CALLS, _RESULTS = range(len(PARTS))
+_KINDS = {
+    "system": _SYSTEM,
+    "developer": _SYSTEM,
+    "ai": _ASSISTANT,
+    "AIMessageChunk": _ASSISTANT,
+    "assistant": _ASSISTANT,
+    "tool": _RESULTS,
+    "function": _RESULTS,
+}
+_to_json = json.JSONEncoder(ensure_ascii=False, sort_keys=True).encode
+
+
+class MessageCounter(Protocol):
+    """The part of a token counter that a meter needs."""
+
+    def message(self, message: BaseMessage) -> float:
+        """Return the tokens of one message."""
+
+    def calls(self, message: BaseMessage) -> float:
+        """Return the share of those tokens that its tool calls cost."""
+
+
+class Size(NamedTuple):
+    """What is remembered of one message's content."""
+
+    tokens: int  # thousandths of a token, calls included
+    calls: int  # thousandths of a token
+    kind: int  # index into PARTS
+    digest: bytes
+
+
+def message_digest(message: BaseMessage) -> bytes:
+    """Return 16 bytes that name the content of `message`, the same in any process.
+
+    Covered are type, content, tool calls (name, arguments, id), tool call id, name and
+    status; not the message's id, usage, metadata or artifact.
+    """
+    fields = message.__dict__
+    content = [
+        message.type,
+        message.content,
+        _calls_of(message) if isinstance(message, AIMessage) else [],
+        fields.get("tool_call_id"),
+        message.name,
+        fields.get("status"),
+        fields.get("role"),
+    ]
+    try:
+        text = _to_json(content)
+    except (TypeError, ValueError):
+        text = _to_json(_plain(content))
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def _calls_of(message: AIMessage) -> list[list[Any]]:
+    made = (*message.tool_calls, *message.invalid_tool_calls)
+    calls: list[list[Any]] = [[call["name"], call["args"], call["id"]] for call in made]
+    if not calls and "function_call" in message.additional_kwargs:
+        calls.append([message.additional_kwargs["function_call"]])
+    return calls
+
+
+def _plain(value: Any) -> Any:
+    """Return `value` with nothing but JSON in it, keys as text and sets in order."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, set | frozenset):
+        return sorted((_plain(item) for item in value), key=_to_json)
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return to_jsonable_python(value, fallback=lambda other: type(other).__qualname__)
+
+
+class Memo:
+    """Sizes by content; the half not used lately is dropped when it is full.
+
+    Args:
+        counter: Prices a message.
+        max_characters: Bound on the contents held as keys, in characters.
+    """
+
+    def __init__(self, counter: MessageCounter, max_characters: int) -> None:
+        self._counter = counter
+        self._half = max_characters // 2
+        self._young: dict[Any, Size] = {}
+        self._old: dict[Any, Size] = {}
+        self._characters = 0  # of the young half
+
+    def sizes(self, messages: Iterable[BaseMessage]) -> list[Size]:
+        """Return the size of each message, counting only contents not seen lately."""
+        # Two threads may count one content twice or lose an entry; none goes wrong.
+        sizes = []
+        for message in messages:
+            key = content_key(message)
+            size = self._young.get(key)
+            sizes.append(self._find_or_count(key, message) if size is None else size)
+        return sizes
+
+    def _find_or_count(self, key: tuple[Any, ...] | None, message: BaseMessage) -> Size:
+        size = self._old.get(key) or self._count(message)
+        if key is None:
+            return size
+        self._young[key] = size
+        self._characters += 100 + sum(len(part) for part in key[1:] if part)
+        if self._characters > self._half:
+            self._old, self._young, self._characters = self._young, {}, 0
+        return size
+
+    def _count(self, message: BaseMessage) -> Size:
+        tokens = max(0, round(SCALE * self._counter.message(message)))
+        calls = 0
+        if isinstance(message, AIMessage) and not _is_bare(message):
+            calls = min(tokens, max(0, round(SCALE * self._counter.calls(message))))
+        kind = _KINDS.get(message.type)
+        if kind is None:
+            kind = _KINDS.get(getattr(message, "role", ""), _USER)
+        return Size(tokens, calls, kind, message_digest(message))
+
+
+def _is_bare(message: AIMessage) -> bool:
+    """Tell whether an AI message is text alone, so that it cannot hold a call."""
+    calls = message.tool_calls or message.invalid_tool_calls
+    return isinstance(message.content, str) and not (calls or message.additional_kwargs)
+
+
+def content_key(message: BaseMessage) -> tuple[Any, ...] | None:
+    """Return a key that two messages share only if they count and digest alike.
+
+    Reading `__dict__` and comparing strings is what makes a reload cheap. What is no
+    plain string is compared by its marshalled bytes; None stands for a content that
+    has none and is counted anew each time.
+    """
+    fields = message.__dict__
+    content = fields["content"]
+    calls = None
+    try:
+        if type(content) is not str:
+            content = marshal.dumps(content, 2)
+        if "tool_calls" in fields:
+            rest = fields["tool_calls"], fields["invalid_tool_calls"]
+            extras = fields["additional_kwargs"]
+            if extras or rest != ([], []):
+                calls = marshal.dumps((rest, extras), 2)
+    except ValueError:
+        return None
+    call_id, status = fields.get("tool_call_id"), fields.get("status")
+    role = fields.get("role")
+    return type(message), content, calls, fields["name"], call_id, status, role
