@@ -1,9 +1,10 @@
 """The protection chain: what one model call may carry, decided without any I/O.
 
 Read on in this order: `effects` (what the chain may wish for), `policy` (what it
-knows beforehand), `call` (what it knows about one call), `remembering` (views of
-earlier calls), `compaction` (shorten, cut, write), `trimming` (drop and clip),
-`answers` (what a user reads), `learning` (samples), `protection` (the layers).
+knows beforehand), `samples` (bills of earlier answers), `call` (what it knows about
+one call), `remembering` (views of earlier calls), `compaction` (shorten, cut, write),
+`trimming` (drop and clip), `answers` (what a user reads), `learning` (new samples),
+`protection` (the layers).
 
 Lesson: 10_protect_the_call.
 """

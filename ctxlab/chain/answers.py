@@ -17,7 +17,8 @@ from langchain.agents.middleware import ExtendedModelResponse, ModelResponse
 from langchain_core.messages import AIMessage
 from langgraph.types import Command
 
-from ctxlab.chain.call import METADATA_KEY, Call
+from ctxlab.chain.call import Call
+from ctxlab.chain.samples import METADATA_KEY
 
 Reason = Literal[
     "user_message_too_large", "still_too_large", "provider_overflow", "summary_failed"

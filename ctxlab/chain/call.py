@@ -14,14 +14,14 @@ from typing import Any
 from langchain.agents.middleware import ModelRequest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from ctxlab.calibration import Fit, UsageSample, usable_input_tokens
+from ctxlab.calibration import Fit, usable_input_tokens
 from ctxlab.chain.policy import FixedPart, Policy, model_name, tool_names
+from ctxlab.chain.samples import entry_of
 from ctxlab.estimates import Estimate, estimate
 from ctxlab.records import Action, CallRecord, whole_parts
 from ctxlab.summaries import is_summary, language_of
 from ctxlab.views import LiveView
 
-METADATA_KEY = "ctxlab"
 SAMPLE_WINDOW = 24
 ANSWERS_TO_SEARCH = 8
 
@@ -162,11 +162,8 @@ class Call:
     def _fit(self) -> Fit | None:
         if not self.policy.settings.use_reported_usage:
             return None
-        samples = [
-            UsageSample.from_json(entry)
-            for index in self.history.answers[-SAMPLE_WINDOW:]
-            if (entry := entry_of(self.messages[index])).get("provider_input_tokens")
-        ]
+        answers = self.history.answers[-SAMPLE_WINDOW:]
+        samples = self.policy.samples.samples(self.messages[i] for i in answers)
         if not samples:
             return None
         return self.policy.calibration.fit(samples, fixed_tokens=self.fixed.tokens)
@@ -192,12 +189,6 @@ class Call:
         if answer is None:
             answer = self.scale * self.history.tokens(index, index + 1)
         return answer + self.scale * self.history.tokens(index + 1)
-
-
-def entry_of(message: BaseMessage) -> dict[str, Any]:
-    """Return what ctxlab wrote into an AI message, or an empty dict."""
-    entry = message.response_metadata.get(METADATA_KEY)
-    return entry if isinstance(entry, dict) else {}
 
 
 def answer_tokens(message: BaseMessage) -> float | None:

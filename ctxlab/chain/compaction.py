@@ -26,6 +26,7 @@ from ctxlab.tool_results import SHORT_TOKENS, stale_results
 from ctxlab.views import LiveView, View, leading_system_messages
 
 GROWTH = 1.25
+SMALLEST_SPAN = 256
 SMALLEST_SHARE = 4
 
 
@@ -102,8 +103,8 @@ def summarize(call: Call, keep_tokens: int) -> Generator[Effect, Any, None]:
     """Cut, write a summary, and carry it if the request got smaller."""
     cut = choose_cut(call, keep_tokens)
     span = span_of(call, cut)
-    if not span:
-        rest(call, "nothing before the newest messages can be summarised")
+    if not worthwhile(call, span, cut):
+        rest(call, "too little stands before the newest messages to summarise")
         return
     planned = Compaction(span, "", call.estimate.effective)
     if call.policy.before_compaction:
@@ -182,6 +183,17 @@ def span_of(call: Call, cut: Cut) -> list[BaseMessage]:
     """Return the messages that the summary will tell: new ones, before the cut."""
     lead = leading_system_messages(call.messages)
     return list(call.messages[max(lead, call.live.view.cut) : cut.at])
+
+
+def worthwhile(call: Call, span: list[BaseMessage], cut: Cut) -> bool:
+    """Return whether a summary of the span could save more than it costs."""
+    again = sum(
+        call.history.tokens(index, index + 1)
+        for index in cut.kept
+        if index >= call.live.view.cut
+    )
+    told = sum(map(call.policy.counter.message, span))
+    return told - again >= SMALLEST_SPAN
 
 
 def write(

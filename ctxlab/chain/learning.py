@@ -14,7 +14,8 @@ from langchain.agents.middleware import ModelResponse
 from langchain_core.messages import AIMessage
 
 from ctxlab.calibration import usable_input_tokens
-from ctxlab.chain.call import METADATA_KEY, Call
+from ctxlab.chain.call import Call
+from ctxlab.chain.samples import METADATA_KEY
 
 CUT_OFF = ("length", "max_tokens", "MAX_TOKENS")
 FULL_WINDOW = 0.98

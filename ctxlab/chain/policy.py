@@ -15,6 +15,7 @@ from langchain_core.messages import BaseMessage
 
 from ctxlab.budgets import Budget, budget_for, input_window, output_reserve
 from ctxlab.calibration import Calibration
+from ctxlab.chain.samples import SampleBook
 from ctxlab.history import HistoryMeter
 from ctxlab.records import CallRecord, Compaction
 from ctxlab.settings import Settings
@@ -86,6 +87,7 @@ class Policy:
     meter: HistoryMeter = field(init=False)
     memory: ViewMemory = field(default_factory=ViewMemory)
     learned_limits: dict[str, int] = field(default_factory=dict)
+    samples: SampleBook = field(default_factory=SampleBook)
     rests: Recent = field(default_factory=Recent)
     warned: Recent = field(default_factory=Recent)
     fixed_parts: Recent = field(default_factory=lambda: Recent(64))

@@ -19,12 +19,13 @@ from langchain.agents.middleware import (
 
 from ctxlab.calibration import usable_input_tokens
 from ctxlab.chain.answers import Reason, refuse
-from ctxlab.chain.call import Call, entry_of
+from ctxlab.chain.call import Call
 from ctxlab.chain.compaction import compact
 from ctxlab.chain.effects import CallModel, Effect, Notify
 from ctxlab.chain.learning import learn
 from ctxlab.chain.policy import Policy
 from ctxlab.chain.remembering import recall, remember
+from ctxlab.chain.samples import entry_of
 from ctxlab.chain.trimming import trim
 from ctxlab.overflow import is_context_overflow, stated_limit
 

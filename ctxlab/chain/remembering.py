@@ -12,8 +12,9 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage, HumanMessage
 
-from ctxlab.chain.call import Call, entry_of
+from ctxlab.chain.call import Call
 from ctxlab.chain.effects import Effect, Load, Save
+from ctxlab.chain.samples import entry_of
 from ctxlab.summaries import summary_message
 from ctxlab.tool_results import clip
 from ctxlab.views import LiveView, View, view_key
