@@ -60,9 +60,10 @@ class AnchoredCalibration:
         prior_tokens: The slope starts at 1.0 as if 1,000 tokens had shown it.
         min_scale, max_scale: 0.5 to 4; under 1 because a counter may count too much.
         gate_tokens, gate_share: A sample that jumps by more than 300 tokens plus 35 %
-            of its increment is held back. If the next one agrees with it, the
-            provider has changed (drift); if not, it is dropped. Where the fingerprint
-            changes, all is priced anew: 35 % of the whole is then no jump (row X3).
+            of its increment is held back. If the next one agrees with it, either the
+            offset has changed (drift) or the slope is another than it seemed; if not,
+            it is dropped. Where the fingerprint changes, all is priced anew: then 35 %
+            of the whole is no jump (row X3).
 
     >>> fit = AnchoredCalibration().fit([UsageSample(1_000, 4_000)])
     >>> fit.predict(1_100), round(fit.guarded(1_100))
@@ -100,14 +101,17 @@ class AnchoredCalibration:
             dx, dy = new_x - x, new_y - y
             priced_anew = new_y if new_scope != scope else 0.0
             if self._jumps(slope.value, dx, dy, priced_anew):
-                dropped += held is not None
                 before, held = held, point
                 if before is None:
                     continue
-                dx, dy = new_x - before[0], new_y - before[1]
+                first_dx, first_dy = before[0] - x, before[1] - y
+                dx, dy = dx - first_dx, dy - first_dy
                 if self._jumps(slope.value, dx, dy):
-                    continue
-                scope = before[2]  # drift: two agree that all is different now
+                    if not self._same_slope(first_dx, first_dy, dx, dy):
+                        dropped += 1
+                        continue
+                    slope.learn(first_dx, first_dy, vouched=True)
+                scope = before[2]
             elif held is not None:
                 dropped += 1
             if new_scope == scope:
@@ -128,6 +132,15 @@ class AnchoredCalibration:
         gate = self.gate_tokens + self.gate_share * (abs(dx) + priced_anew)
         return abs(dy - slope * dx) > gate
 
+    def _same_slope(
+        self, first_dx: float, first_dy: float, dx: float, dy: float
+    ) -> bool:
+        """Tell two steps of one unexpected slope from two garbage samples."""
+        slope = first_dy / first_dx if first_dx else 0.0
+        return self.min_scale <= slope <= self.max_scale and not self._jumps(
+            slope, dx, dy
+        )
+
 
 class _Slope:
     """Provider tokens per local token, learned from one increment after the other."""
@@ -138,14 +151,14 @@ class _Slope:
         self.value = min(max(1.0, self.low), self.high)
         self.deviation = FIRST_DEVIATION
 
-    def learn(self, dx: float, dy: float) -> None:
+    def learn(self, dx: float, dy: float, *, vouched: bool = False) -> None:
         size, error = abs(dx), abs(dy - self.value * dx)
         if not size:
             return
         self.deviation += 0.2 * (min(1.0, error / size) - self.deviation)
         usual = 30 + 0.15 * size
         # Huber: an increment far off the slope counts less the farther it is off.
-        weight = usual / error if error > usual else 1.0
+        weight = usual / error if error > usual and not vouched else 1.0
         self.run += weight * size
         self.rise += weight * (dy if dx > 0 else -dy)
         self.value = min(max(self.rise / self.run, self.low), self.high)
