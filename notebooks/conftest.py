@@ -19,7 +19,7 @@ def _environment(config: pytest.Config) -> dict[str, str]:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None, None, None]:
-    """Set what a kernel inherits; it starts in the set-up of its first cell."""
+    """Set what a kernel inherits: it starts in its first cell's set-up."""
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("PYTHONWARNINGS", raising=False)
         for name, value in _environment(item.config).items():

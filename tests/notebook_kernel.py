@@ -14,7 +14,6 @@ ROOT = Path(__file__).parents[1]
 CONFIG = """\
 c.HistoryManager.enabled = False
 c.IPKernelApp.log_level = 40
-c.IPKernelApp.matplotlib = "inline"
 """
 
 OFFLINE = '''\

@@ -147,13 +147,15 @@ def says_what_is_simulated(lesson: Lesson) -> Found:
 
 
 def closes_like_a_lesson(lesson: Lesson) -> Found:
-    """When it breaks, a recap, and recall questions with folded answers."""
-    headings = "\n".join(re.findall(r"^#+ .*$", "\n".join(lesson.prose), re.MULTILINE))
-    for words_ in ("when", "recap"):
-        if words_ not in headings.lower():
-            yield f"no heading has the word '{words_}'"
-    if lesson.prose and not any("<details>" in text for text in lesson.prose[-2:]):
-        yield "no recall question with a folded answer at the end"
+    """When it breaks, then a recap with recall questions and folded answers."""
+    everything = "\n".join(lesson.prose)
+    if not re.search(r"^#+ .*\bwhen\b", everything, re.MULTILINE | re.IGNORECASE):
+        yield "no heading has the word 'when' (it breaks, or not to use it)"
+    recap = re.search(r"^#+ .*\brecap\b", everything, re.MULTILINE | re.IGNORECASE)
+    if not recap:
+        yield "no heading has the word 'recap'"
+    elif "<details>" not in everything[recap.start() :]:
+        yield "the recap has no recall question with a folded answer"
 
 
 def links_offline(lesson: Lesson) -> Found:

@@ -127,7 +127,7 @@ def keeps_text_out_of_output_widgets(lesson: Lesson) -> Found:
 
 
 def ends_plots_with_show(lesson: Lesson) -> Found:
-    """B92: a plot's return value is text with sizes and addresses; end with plt.show()."""
+    """B92: a plot's return value is text with sizes and addresses: plt.show()."""
     for number, tree in lesson.trees:
         names = {n.value.id for n in ast.walk(tree) if is_attribute_of_name(n)}
         last = ast.unparse(tree.body[-1]) if tree.body else ""
@@ -150,7 +150,8 @@ VOLATILE = {
     "an operating system's path": r"\b(?:Windows|Posix)Path\(",
 }
 PLACES = {
-    "an absolute path": r"(?<![\w.])/(?:home|Users|root|tmp|var|work|mnt|opt)/\w|\b[A-Z]:\\",
+    "an absolute path": r"(?<![\w.])/(?:home|Users|root|tmp|var|mnt|opt)/\w",
+    "a Windows path": r"\b[A-Z]:\\",
     "a key": r"\b(?:sk|ghp|hf)[-_][A-Za-z0-9_]{16,}",
 }
 
