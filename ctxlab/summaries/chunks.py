@@ -4,22 +4,27 @@ A span of `n` tokens makes exactly ⌈n ÷ chunk⌉ chunks. Their edges use what
 left over to fall between messages, best not before a result; only where no message
 edge is near enough is a message split, and its parts say so.
 
->>> spans = [{"type": "human", "content": "a" * 10}, {"type": "ai", "content": "b" * 4}]
->>> for chunk in split(spans, [10.0, 4.0], 5.0):
+>>> span = [{"type": "human", "content": "a" * 9}, {"type": "ai", "content": "bbbb"}]
+>>> for chunk in split(span, sizes=[9, 4], chunk_tokens=6):
 ...     print([(entry["content"], entry.get("part")) for entry in chunk])
-[('aaaaa', '1/2')]
-[('aaaaa', '2/2')]
+[('aaaaaa', '1/2')]
+[('aaa', '2/2')]
 [('bbbb', None)]
+
+Left out: the tokens that JSON adds to an entry; `plan` counts whole prompts.
 """
 
 import json
 import math
+import re
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from ctxlab.summaries.entries import Entry
 
-_SLIVER = 1e-6  # token sums are floats
+_EPSILON = 1e-6  # tokens; sums of floats are compared
+_REACH = 200  # characters an edge inside a message may go back to a better place
+_ENDS = [re.compile(pattern) for pattern in (r"\n", r"[.!?。！？;；]\s*", r"\s")]
 
 
 def split(
@@ -30,18 +35,19 @@ def split(
     Args:
         entries: What to split, oldest first.
         sizes: Tokens of each entry.
-        chunk_tokens: Tokens a chunk may hold, above 0.
+        chunk_tokens: Tokens that a chunk may hold, above 0. An edge inside a message
+            goes back to the end of a line, sentence or word if one is near, so the
+            chunk after it may be larger by those few characters.
     """
-    edges = _edges(entries, sizes, chunk_tokens)
-    cuts_of: list[list[float]] = [[] for _ in entries]
-    for index, share in edges:
-        cuts_of[index].append(share)
+    shares: list[list[float]] = [[] for _ in entries]
+    for index, share in _edges(entries, sizes, chunk_tokens):
+        shares[index].append(share)
     chunks: list[list[Entry]] = [[]]
-    for entry, shares in zip(entries, cuts_of, strict=True):
-        if shares and shares[0] == 0.0:
+    for entry, places in zip(entries, shares, strict=True):
+        inside = [share for share in places if share > 0]
+        if len(inside) < len(places):
             chunks.append([])
-            shares = shares[1:]
-        first, *rest = _parts(entry, shares)
+        first, *rest = _parts(entry, inside)
         chunks[-1].append(first)
         chunks.extend([part] for part in rest)
     return chunks
@@ -51,31 +57,28 @@ def _edges(
     entries: Sequence[Entry], sizes: Sequence[float], chunk_tokens: float
 ) -> list[tuple[int, float]]:
     """Return where chunks begin: (entry index, share of that entry before the edge)."""
-    starts = [0.0]
-    for size in sizes:
-        starts.append(starts[-1] + size)
-    total = starts[-1]
-    count = max(1, math.ceil(total / chunk_tokens - _SLIVER))
+    starts = [0.0, *accumulate(sizes)]
+    total = starts.pop()
+    count = max(1, math.ceil(total / chunk_tokens - _EPSILON))
     edges: list[tuple[int, float]] = []
     begin, index = 0.0, 0
     for left in range(count - 1, 0, -1):
-        earliest = max(total - left * chunk_tokens, begin) - _SLIVER
-        latest = begin + chunk_tokens + _SLIVER
-        best = None
-        while index < len(entries) and starts[index] <= latest:
-            if starts[index] > begin and starts[index] >= earliest:
-                is_result = entries[index]["type"] == "tool"
-                if best is None or not is_result or entries[best]["type"] == "tool":
-                    best = index
+        latest = begin + chunk_tokens
+        earliest = max(begin, total - left * chunk_tokens)
+        near: list[int] = []
+        while index < len(starts) and starts[index] <= latest + _EPSILON:
+            if starts[index] > begin and starts[index] >= earliest - _EPSILON:
+                near.append(index)
             index += 1
-        if best is not None:
-            edges.append((best, 0.0))
-            begin, index = starts[best], best
+        if near:
+            free = [i for i in near if entries[i]["type"] != "tool"]
+            index = (free or near)[-1]
+            begin = starts[index]
+            edges.append((index, 0.0))
         else:
-            index -= 1
-            share = (begin + chunk_tokens - starts[index]) / sizes[index]
-            edges.append((index, share))
-            begin += chunk_tokens
+            index -= 1  # the message that reaches over the edge
+            begin = latest
+            edges.append((index, (latest - starts[index]) / sizes[index]))
     return edges
 
 
@@ -88,8 +91,21 @@ def _parts(entry: Entry, shares: Sequence[float]) -> list[Entry]:
     calls = rest.pop("tool_calls", None)
     if calls:  # arguments may be the large part: split them as text, too
         text += "\ntool_calls: " + json.dumps(calls, ensure_ascii=False)
-    places = [0, *(round(share * len(text)) for share in shares), len(text)]
+    places = [0]
+    for share in shares:
+        places.append(_good_place(text, places[-1], round(share * len(text))))
+    places.append(len(text))
     return [
         {**rest, "content": text[start:stop], "part": f"{number}/{len(shares) + 1}"}
         for number, (start, stop) in enumerate(pairwise(places), start=1)
     ]
+
+
+def _good_place(text: str, start: int, stop: int) -> int:
+    """Return the last end of a line, sentence or word shortly before `stop`."""
+    begin = max(start + 1, stop - _REACH)
+    for pattern in _ENDS:
+        ends = [found.end() for found in pattern.finditer(text, begin, stop)]
+        if ends:
+            return ends[-1]
+    return stop

@@ -1,6 +1,7 @@
 r"""From messages to entries: what the summary model gets to read of each message.
 
-An entry is a plain dict (type, content, tool_calls, tool_call_id, name). Text and
+An entry is a plain dict: type, content, and where they apply name, tool_calls,
+tool_call_id and status "error". Text and
 unknown blocks are kept as text; pictures and files leave a marker; reasoning blocks
 are left out, being the model's own draft.
 
@@ -37,6 +38,8 @@ def entry(message: BaseMessage, redact: Redact | None = None) -> Entry:
         found["name"] = hide(message.name)
     if isinstance(message, ToolMessage):
         found["tool_call_id"] = hide(message.tool_call_id)
+        if message.status == "error":
+            found["status"] = "error"
     if isinstance(message, AIMessage):
         calls = [*message.tool_calls, *message.invalid_tool_calls]
         if calls:
