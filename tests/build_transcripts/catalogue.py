@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.build_transcripts.engineering import EngineeringWorkbench
 from tests.build_transcripts.script import Player, PlainWorkbench, Workbench
 from tests.build_transcripts.tools import read_tools
 
@@ -24,6 +25,12 @@ class Recipe:
 
 RECIPES = (
     Recipe("short_tools", "en", "Three short questions to a heavily equipped helper"),
+    Recipe(
+        "engineering_tools",
+        "en",
+        "Two weeks on a billing service: an agent with tools",
+        EngineeringWorkbench,
+    ),
 )
 
 

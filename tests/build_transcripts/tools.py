@@ -15,7 +15,9 @@ _PARAMETER = re.compile(r"^(\S+?)(!?) (.+)$", re.DOTALL)
 
 def tool(name: str, description: str, parameters: dict[str, str]) -> dict[str, Any]:
     """One tool with its parameters as a JSON schema."""
-    required = [key for key, note in parameters.items() if note.split(" ")[0][-1] == "!"]
+    required = [
+        key for key, note in parameters.items() if note.split(" ")[0][-1] == "!"
+    ]
     schema: dict[str, Any] = {
         "type": "object",
         "properties": {key: _property(note) for key, note in parameters.items()},
