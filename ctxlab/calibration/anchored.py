@@ -39,7 +39,7 @@ class AnchoredLine(Line):
     def guarded(self, local_tokens: float) -> float:
         """Return `predict` plus 1.5 x deviation x distance from the anchor, plus 16.
 
-        With the band under 1 % of requests are under-estimated by more than 1 %.
+        With the default counter about 1 % of requests still come out over 1 % too low.
         """
         band = 1.5 * self.deviation * abs(local_tokens - self.anchor) + 16
         return self.predict(local_tokens) + band
