@@ -126,6 +126,14 @@ def test_an_installed_wheel_has_no_pins_to_compare_with(
     assert finding.text == "not a checkout: versions not compared"
 
 
+def test_an_installed_wheel_is_mended_by_pip(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "checkout", lambda: None)
+    monkeypatch.setattr(doctor, "requires", lambda name: ["langchain>=1.5"])
+    install(monkeypatch)
+    fix = 'missing: langchain; run: pip install "ctxlab[lab]"'
+    assert doctor.check_packages(None).text == fix
+
+
 @pytest.mark.parametrize(
     ("python", "here"),
     [

@@ -23,7 +23,6 @@ from pathlib import Path
 from ctxlab._data import checkout, data_path
 
 OLDEST_PYTHON = (3, 11)
-SET_UP = "run: python start.py"
 
 
 @dataclass(frozen=True)
@@ -60,6 +59,12 @@ def checks() -> Iterator[Finding]:
     yield check_console(getattr(sys.stdout, "encoding", None))
 
 
+def set_up() -> str:
+    """Return what brings missing packages, in a checkout or for an installed wheel."""
+    command = "python start.py" if checkout() else 'pip install "ctxlab[lab]"'
+    return f"run: {command}"
+
+
 def check_python(found: tuple[int, int]) -> Finding:
     """Check the version of the running Python.
 
@@ -71,7 +76,7 @@ def check_python(found: tuple[int, int]) -> Finding:
     if found >= OLDEST_PYTHON:
         return Finding("python", True, "3.11 or newer")
     this = ".".join(map(str, found))
-    fix = f"this is {this}: install 3.11 or newer, then {SET_UP}"
+    fix = f"this is {this}: install 3.11 or newer, then {set_up()}"
     return Finding("python", False, fix)
 
 
@@ -80,7 +85,7 @@ def check_packages(root: Path | None) -> Finding:
     installed = {name: installed_version(name) for name in needed_packages(root)}
     missing = [name for name, found in installed.items() if found is None]
     if missing:
-        fix = f"missing: {', '.join(missing)}; {SET_UP}"
+        fix = f"missing: {', '.join(missing)}; {set_up()}"
         return Finding("packages", False, fix)
     if root is None:
         return Finding("packages", True, "not a checkout: versions not compared")
@@ -91,7 +96,7 @@ def check_packages(root: Path | None) -> Finding:
         if (found := installed_version(name)) and found not in pins[name]
     ]
     if differing:
-        fix = f"not as pinned: {', '.join(differing)}; {SET_UP}"
+        fix = f"not as pinned: {', '.join(differing)}; {set_up()}"
         return Finding("packages", False, fix)
     return Finding("packages", True, "as constraints.txt pins them")
 
@@ -150,7 +155,7 @@ def check_kernel() -> Finding:
     try:
         from jupyter_client.kernelspec import KernelSpecManager, NoSuchKernel
     except ImportError:
-        return Finding("kernel", False, f"jupyter_client is missing; {SET_UP}")
+        return Finding("kernel", False, f"jupyter_client is missing; {set_up()}")
     here = "python -m ipykernel install --sys-prefix --name python3"
     try:
         python = KernelSpecManager().get_kernel_spec("python3").argv[0]
@@ -181,13 +186,13 @@ def check_widgets() -> Finding:
         try:
             import_module(name)
         except ImportError:
-            return Finding("widgets", False, f"{name} is missing; {SET_UP}")
+            return Finding("widgets", False, f"{name} is missing; {set_up()}")
     from jupyter_core.paths import jupyter_path
 
     folders = [Path(folder) for folder in jupyter_path("labextensions")]
     for extension in ("@jupyter-widgets/jupyterlab-manager", "anywidget"):
         if not any((folder / extension).is_dir() for folder in folders):
-            fix = f"JupyterLab lacks the extension {extension}; {SET_UP}"
+            fix = f"JupyterLab lacks the extension {extension}; {set_up()}"
             return Finding("widgets", False, fix)
     return Finding("widgets", True, "ipywidgets, anywidget, plotly")
 
