@@ -92,11 +92,19 @@ class Call:
             tokens(index) - sum(less for at, less in saved.items() if at >= index)
         )
 
+    @property
+    def message_count(self) -> int:
+        """Number of messages the request carries."""
+        carried = len(self.messages) - self.live.view.tail + len(self.live.view.kept)
+        return carried + (self.live.note is not None)
+
     def due(self) -> bool:
         """Return whether the request must be compacted."""
-        carried = len(self.messages) - self.live.view.tail + len(self.live.view.kept)
-        count = carried + (self.live.note is not None)
-        return self.budget.due(self.estimate.effective, count)
+        return self.budget.due(self.estimate.effective, self.message_count)
+
+    def due_by_messages(self) -> bool:
+        """Return whether the number of messages alone asks for a compaction."""
+        return self.budget.due(0, self.message_count)
 
     def measure(self) -> Estimate:
         """Return the estimate of the request as it stands."""

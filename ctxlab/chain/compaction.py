@@ -56,13 +56,13 @@ def compact(
             yield from remember(call, call.live)
         return
     if not call.policy.remember:
-        yield from summarize(call, keep_tokens)
+        yield from summarize(call, keep_tokens, forced=forced)
         return
     lock = call.policy.memory.lock(call.conversation)
     yield Acquire(lock)
     try:
         if forced or not overtaken(call):
-            yield from summarize(call, keep_tokens)
+            yield from summarize(call, keep_tokens, forced=forced)
     finally:
         lock.release()
 
@@ -99,12 +99,14 @@ def stale(call: Call, tail: int) -> tuple[tuple[int, int], ...]:
     return tuple(sorted(known.items()))
 
 
-def summarize(call: Call, keep_tokens: int) -> Generator[Effect, Any, None]:
+def summarize(
+    call: Call, keep_tokens: int, *, forced: bool
+) -> Generator[Effect, Any, None]:
     """Cut, write a summary, and carry it if the request got smaller."""
     cut = choose_cut(call, keep_tokens)
     span = span_of(call, cut)
-    if not worthwhile(call, span, cut):
-        rest(call, "too little stands before the newest messages to summarise")
+    if not span or not (forced or worthwhile(call, span, cut)):
+        rest(call, cause_of_size(call))
         return
     planned = Compaction(span, "", call.estimate.effective)
     if call.policy.before_compaction:
@@ -120,9 +122,10 @@ def summarize(call: Call, keep_tokens: int) -> Generator[Effect, Any, None]:
         return
     live = build(call, compacted_view(call, cut, summary, language))
     before = call.live, call.action, call.estimate
-    local = call.local
+    by_messages = call.due_by_messages()
+    size = call.message_count if by_messages else call.local
     call.adopt(live, "compact")
-    if call.local >= local:
+    if (call.message_count if by_messages else call.local) >= size:
         call.live, call.action, call.estimate = before
         rest(call, "the summary did not make the request smaller")
         return
@@ -187,13 +190,15 @@ def span_of(call: Call, cut: Cut) -> list[BaseMessage]:
 
 def worthwhile(call: Call, span: list[BaseMessage], cut: Cut) -> bool:
     """Return whether a summary of the span could save more than it costs."""
+    if call.due_by_messages():
+        return True
     again = sum(
         call.history.tokens(index, index + 1)
         for index in cut.kept
         if index >= call.live.view.cut
     )
     told = sum(map(call.policy.counter.message, span))
-    return told - again >= SMALLEST_SPAN
+    return told - again >= min(SMALLEST_SPAN, call.budget.keep_tokens // 16)
 
 
 def write(

@@ -118,11 +118,11 @@ def note_for(view: View) -> HumanMessage | None:
     if not view.dropped:
         return None
     left_out = (
-        f"此处省略了 {view.dropped} 条较早的消息。"
+        f"（此处省略了 {view.dropped} 条较早的消息。）"
         if view.language == "zh"
-        else f"{view.dropped} earlier messages are left out here."
+        else f"({view.dropped} earlier messages are left out here.)"
     )
-    return summary_message(left_out, view.language)
+    return HumanMessage(left_out, additional_kwargs={"lc_source": "summarization"})
 
 
 def parts_of(call: Call, message: BaseMessage) -> dict[str, float]:
