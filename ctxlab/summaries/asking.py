@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from langchain_core.exceptions import ContextOverflowError
 from langchain_core.messages import AIMessage, BaseMessage
 
 from ctxlab.summaries.calls import Reply
@@ -56,6 +57,7 @@ class Ledger:
     calls: int = 0
     input_tokens: float = 0.0
     attempts: list[str] = field(default_factory=list)
+    overflowed: bool = False
 
 
 Answering = Generator[WriteSummaries, list[Reply], list[str]]
@@ -68,6 +70,7 @@ class Asker:
     models: tuple[Any, ...]
     counter: Counter
     redact: Callable[[str], str]
+    is_overflow: Callable[[Exception], bool]
 
     def answers(
         self, prompts: Sequence[list[BaseMessage]], bounds: Bounds, ledger: Ledger
@@ -87,6 +90,7 @@ class Asker:
                     texts[index] = self._accepted(reply, bounds)
                 except RejectedReply as rejected:
                     cause = rejected.cause
+                    ledger.overflowed |= self.is_overflow(cause)
                     ledger.attempts.append(f"{name_of(model)}: {rejected}")
         if len(texts) < len(prompts):
             tried = "; ".join(ledger.attempts)
@@ -118,6 +122,11 @@ class Asker:
     def _sent(self, prompt: list[BaseMessage], reply: Reply) -> float:
         usage = reply.usage_metadata if isinstance(reply, AIMessage) else None
         return (usage and usage["input_tokens"]) or prompt_tokens(prompt, self.counter)
+
+
+def is_overflow_error(error: Exception) -> bool:
+    """Say whether LangChain's integration found that the prompt was too large."""
+    return isinstance(error, ContextOverflowError)
 
 
 def prompt_tokens(prompt: Sequence[BaseMessage], counter: Counter) -> float:

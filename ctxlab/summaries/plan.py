@@ -6,7 +6,7 @@ chunks are made smaller until every prompt fits (fault B55).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from langchain_core.messages import BaseMessage
 
@@ -16,6 +16,8 @@ from ctxlab.summaries.entries import Entry, Redact, entry
 from ctxlab.summaries.prompts import MERGE_NOTE, Prompt
 
 _REQUEST_CHARS = 4_000  # of the current request, which stays in the conversation itself
+_SMALLEST_PART = 50  # tokens; a partial summary of less says nothing
+_PART_FRAME = 30  # tokens of JSON around a partial summary
 _SMALLEST_CHUNK = 64  # tokens; below that a window is too small to be worth a call
 
 
@@ -126,16 +128,40 @@ class Planner:
     def merge_prompt(
         self, span: Span, parts: Sequence[str], limit: float
     ) -> list[BaseMessage]:
-        """Return the prompt that merges partial summaries."""
+        """Return the prompt that merges partial summaries.
+
+        Raises:
+            SummaryError: If it does not fit the window.
+        """
         entries = [{"type": "summary", "content": part} for part in parts]
-        return self._prompt(span, entries, "", limit, MERGE_NOTE)
+        prompt = self._prompt(span, entries, "", limit, MERGE_NOTE)
+        if self.window is not None and self.tokens(prompt) > self.window:
+            raise SummaryError(
+                "the parts of the summary do not fit one prompt to merge"
+            )
+        return prompt
 
     def partial_limit(self, span: Span, limit: float, chunks: int) -> float:
-        """Return the tokens of a partial summary, so that all fit one merge prompt."""
+        """Return the tokens of a partial summary, so that all fit one merge prompt.
+
+        Raises:
+            SummaryError: If that is too few to say anything in.
+        """
         if chunks == 1 or self.window is None:
             return limit
-        bare = self.tokens(self.merge_prompt(span, [], limit))
-        return min(limit, 0.85 * (self.window - bare) / chunks)
+        bare = self.tokens(self._prompt(span, [], "", limit, MERGE_NOTE))
+        room = 0.9 * ((self.window - bare) / chunks - _PART_FRAME)
+        if room < min(limit, _SMALLEST_PART):
+            raise SummaryError(
+                f"the span takes {chunks} chunks, and {chunks} partial summaries do "
+                f"not fit one prompt of {self.window:.0f} tokens: summarise a shorter "
+                "span, or use a summary model with a larger window"
+            )
+        return min(limit, room)
+
+    def smaller_than(self, prompts: Sequence[list[BaseMessage]]) -> "Planner":
+        """Return a planner whose prompts are clearly smaller than these."""
+        return replace(self, window=0.6 * max(map(self.tokens, prompts)))
 
     def tokens(self, prompt: Sequence[BaseMessage]) -> float:
         """Return the tokens of a prompt."""

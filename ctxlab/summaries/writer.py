@@ -12,7 +12,7 @@ sent the replies. `write` and `awrite` drive it; so does the middleware's chain.
 """
 
 import hashlib
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +27,7 @@ from ctxlab.summaries.asking import (
     Ledger,
     SummaryError,
     WriteSummaries,
+    is_overflow_error,
 )
 from ctxlab.summaries.calls import Reply
 from ctxlab.summaries.entries import Redact
@@ -60,6 +61,7 @@ class Summary:
 
 
 Writing = Generator[WriteSummaries, list[Reply], Summary]
+_Text = Generator[WriteSummaries, list[Reply], str]
 
 
 class SummaryWriter:
@@ -85,6 +87,9 @@ class SummaryWriter:
         max_concurrency: Calls side by side.
         attempts: Times a chat model is asked the same when it raises an error that
             may pass, as LangChain's middleware does.
+        is_overflow: Says whether an error means that the prompt was too large; then
+            smaller chunks are tried, twice at most. `ctxlab.overflow` knows more
+            vendors' words than LangChain's own error class, the default.
 
     Raises:
         ValueError: If a number is not above 0, or the prompt has no placeholder.
@@ -105,6 +110,7 @@ class SummaryWriter:
         timeout: float | None = None,
         max_concurrency: int = 4,
         attempts: int = 3,
+        is_overflow: Callable[[Exception], bool] = is_overflow_error,
     ) -> None:
         _check_positive(
             chunk_tokens=chunk_tokens,
@@ -119,7 +125,7 @@ class SummaryWriter:
         self.chunk_tokens = chunk_tokens
         self.max_summary_tokens = max_summary_tokens
         self.redact = redact
-        self.asker = Asker(self.models, self.counter, self._redacted)
+        self.asker = Asker(self.models, self.counter, self._redacted, is_overflow)
         self.how = calls.How(timeout, max_concurrency, attempts)
         windows = [window_of(m, max_summary_tokens) for m in self.models]
         self.planner = Planner(
@@ -225,21 +231,45 @@ class SummaryWriter:
             notes += (f"sections missing from the summary: {', '.join(missing)}",)
         return Summary(text, ledger.calls, round(ledger.input_tokens), notes)
 
-    def _summary(
-        self, span: Span, bounds: Bounds, ledger: Ledger
-    ) -> Generator[WriteSummaries, list[Reply], str]:
-        prompts = self.planner.prompts(span, bounds.limit)
+    def _summary(self, span: Span, bounds: Bounds, ledger: Ledger) -> _Text:
+        """Write from prompts of the planned size, smaller ones after an overflow."""
+        planner = self.planner
+        for last in (False, False, True):
+            ledger.overflowed = False
+            prompts = planner.prompts(span, bounds.limit)
+            try:
+                return (
+                    yield from self._from_prompts(
+                        planner, prompts, span, bounds, ledger
+                    )
+                )
+            except SummaryError:
+                if last or not ledger.overflowed:
+                    raise
+            planner = planner.smaller_than(prompts)
+            ledger.attempts.append("too large for the model: trying smaller chunks")
+        raise AssertionError("the last round returns or raises")
+
+    def _from_prompts(
+        self,
+        planner: Planner,
+        prompts: list[list[BaseMessage]],
+        span: Span,
+        bounds: Bounds,
+        ledger: Ledger,
+    ) -> _Text:
+        """Ask for the one summary, or for all parts and then for their merge."""
         if len(prompts) == 1:
             (text,) = yield from self.asker.answers(prompts, bounds, ledger)
             return text
-        room = self.planner.partial_limit(span, bounds.limit, len(prompts))
+        room = planner.partial_limit(span, bounds.limit, len(prompts))
         texts = yield from self.asker.answers(prompts, Bounds(room), ledger)
         parts = [
             f"Summary chunk {number}/{len(texts)}\n{text}"
             for number, text in enumerate(texts, start=1)
         ]
-        merge = self.planner.merge_prompt(span, parts, bounds.limit)
         try:
+            merge = planner.merge_prompt(span, parts, bounds.limit)
             (text,) = yield from self.asker.answers([merge], bounds, ledger)
         except SummaryError:
             text = "\n\n".join(parts)
