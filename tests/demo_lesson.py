@@ -47,10 +47,11 @@ from ctxlab.tokens import CjkAwareCounter, ScriptCounter
 """
 
 _CODE = [
-    'texts = ["Cancel order seven.", "请取消七号订单。"]',
+    'texts = ["Cancel order seven.", "请取消七号订单。" * 9]',
     "counts = [(text, ScriptCounter().text(text)) for text in texts]\n"
     'table(counts, columns=["text", "tokens"])',
-    'table([(t, CjkAwareCounter().text(t)) for t in texts], columns=["t", "tokens"])',
+    "tokens = [CjkAwareCounter().text(text) for text in texts]\n"
+    'table(zip(texts, tokens), columns=["text", "tokens"])',
     'calls = [{"parts": {"user": 100 * n}, "action": "pass"} for n in range(1, 5)]\n'
     "timeline(calls)",
     'live = LiveChart(timeline(calls, lines={"limit": 300}))\nlive',

@@ -11,8 +11,9 @@ import inspect
 import io
 import re
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 import nbformat
@@ -59,29 +60,38 @@ def wrong_answers(number: str) -> dict[str, str]:
 
 def run_cells(
     sources: Iterable[str], namespace: dict[str, Any] | None = None
-) -> tuple[dict[str, Any], str]:
-    """Run cells one after another; return their namespace and what they printed.
+) -> tuple[dict[str, Any], list[str]]:
+    """Run cells one after another; return their namespace and what each one showed.
 
-    A cell may use top-level `await`. Display values are not shown.
+    A cell may use top-level `await`; its last value shows as its `repr`.
     """
-    shared = {"__name__": "notebook"} if namespace is None else namespace
-    printed = io.StringIO()
+    shared = namespace or {"__name__": "notebook", "display": print}
+    shown = []
     with (
         contextlib.chdir(NOTEBOOKS),
-        contextlib.redirect_stdout(printed),
         warnings.catch_warnings(),
         asyncio.Runner() as runner,
     ):
         warnings.simplefilter("ignore")  # a kernel does not raise warnings either
         for at, source in enumerate(sources, 1):
-            flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-            code = compile(source, f"<cell {at}>", "exec", flags=flags)
-            if code.co_flags & inspect.CO_COROUTINE:
-                runner.run(_awaited(code, shared))
-            else:
-                exec(code, shared)
-    return shared, printed.getvalue()
+            with contextlib.redirect_stdout(io.StringIO()) as printed:
+                for code in _compiled(source, f"<cell {at}>"):
+                    value = eval(code, shared)
+                    if code.co_flags & inspect.CO_COROUTINE:
+                        value = runner.run(value)
+                    if value is not None:
+                        print(repr(value))
+            shown.append(printed.getvalue())
+    return shared, shown
 
 
-async def _awaited(code: Any, namespace: dict[str, Any]) -> None:
-    await eval(code, namespace)
+def _compiled(source: str, name: str) -> Iterator[CodeType]:
+    """The statements of a cell, then its last expression, whose value is shown."""
+    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    tree = compile(source, name, "exec", flags | ast.PyCF_ONLY_AST)
+    last = (
+        tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    )
+    yield compile(tree, name, "exec", flags)
+    if last is not None:
+        yield compile(ast.Expression(last.value), name, "eval", flags)

@@ -396,8 +396,8 @@ CELLS = [
 )
 def test_run_all_reaches_the_end_in_all_four_states(answer, line, lesson_4):
     answers = {} if answer is None else {"4.1": answer}
-    _, printed = run_cells(swapped(CELLS, answers))
-    first, last = printed.splitlines()
+    _, shown = run_cells(swapped(CELLS, answers))
+    first, last = "".join(shown).splitlines()
     assert first.startswith(line)
     assert last == "[2]", "no later cell depends on the learner"
 
@@ -448,8 +448,10 @@ def answer_line(exercise, text):
         s for p in lesson for s in code_cells(p) if exercise.number in checked(s)
     )
     imports = "from ctxlab.lab.exercises import check"
-    _, printed = run_cells([imports, *swapped([cell], {exercise.number: text})])
-    return next(line for line in printed.splitlines() if f" {exercise.number} " in line)
+    _, shown = run_cells([imports, *swapped([cell], {exercise.number: text})])
+    return next(
+        line for line in shown[1].splitlines() if f" {exercise.number} " in line
+    )
 
 
 @by_number([e for e in TABLES if isinstance(e, Prediction)])
@@ -474,7 +476,8 @@ def test_run_all_reaches_the_end_with_every_exercise_answered(path, state):
         else next(iter(wrong_answers(e.number).values()))
         for e in asked
     }
-    _, printed = run_cells(swapped(sources, answers))
+    _, shown = run_cells(swapped(sources, answers))
+    printed = "".join(shown)
     mark = "✓" if state == "reference" else "✗"
     for exercise in asked:
         assert f"{mark} {exercise.number} " in printed

@@ -51,5 +51,5 @@ class LiveChart(go.FigureWidget):  # type: ignore[misc]
         bundle = super()._repr_mimebundle_(*args, **kwargs)
         data = bundle[0] if isinstance(bundle, tuple) else bundle
         if data is not None:
-            data["text/plain"] = self._sentence
+            data["text/plain"] = repr(self)
         return bundle
