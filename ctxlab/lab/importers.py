@@ -82,12 +82,22 @@ class Importer:
 
 
 def one_line(error: ValidationError) -> str:
-    """Return the first fault of a validation as `place: what was expected`."""
+    """Return the first fault of a validation as `place: what was expected, got what`.
+
+    The place counts from 0, as in `messages[3].tool_call_id`.
+    """
     fault = error.errors(include_url=False)[0]
     place = "".join(
         f"[{part}]" if isinstance(part, int) else f".{part}" for part in fault["loc"]
     )
-    return f"{place.lstrip('.')}: {fault['msg']}"
+    got = "" if fault["type"] == "missing" else f", got {shortened(fault['input'])}"
+    return f"{place.lstrip('.')}: {fault['msg']}{got}"
+
+
+def shortened(value: Any, most: int = 60) -> str:
+    """Return `repr(value)`, cut to `most` characters."""
+    text = repr(value)
+    return text if len(text) <= most else text[: most - 3] + "..."
 
 
 _JSON_TYPES = {bool: "boolean", int: "integer", float: "number", str: "string"}
@@ -125,6 +135,7 @@ def _tool(name: str, calls: list[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 _MESSAGE: TypeAdapter[AnyMessage] = TypeAdapter(AnyMessage)
+_MESSAGE_TYPES = ("human", "ai", "system", "tool", "function")
 
 
 def _thread_messages(source: Source) -> Any:
@@ -143,15 +154,21 @@ def _is_thread_state(source: Source) -> bool:
 
 
 def _thread_message(record: Mapping[str, Any], place: str) -> BaseMessage:
+    if record["type"] not in _MESSAGE_TYPES:
+        known = ", ".join(_MESSAGE_TYPES)
+        raise ValueError(
+            f"{place}.type is {record['type']!r}, expected one of: {known}"
+        )
     # A thread says null where a field has no value; the message classes want it away.
     given = {key: value for key, value in record.items() if value is not None}
     given.setdefault("content", "")
     try:
         return _MESSAGE.validate_python(given)
     except ValidationError as error:
-        kind = str(record["type"])
-        said = one_line(error).replace(f"{kind}.", "", 1)
-        raise ValueError(f"{place} (type {kind!r}): {said}") from error
+        said = one_line(error).replace(f"{record['type']}.", "", 1)
+        raise ValueError(f"{place}.{said}") from error
+    except KeyError as error:  # ToolMessage reads its fields before it checks them
+        raise ValueError(f"{place}.{error.args[0]} is missing") from error
 
 
 def read_thread_state(source: Source) -> Conversation:
@@ -164,6 +181,8 @@ def read_thread_state(source: Source) -> Conversation:
         ValueError: A message is of no known type or shape; its place is named.
     """
     records = _thread_messages(source)
+    if not records:
+        raise ValueError(f"{source.name}: the thread holds no messages")
     messages = [
         _thread_message(record, f"{source.name}, messages[{index}]")
         for index, record in enumerate(records)

@@ -126,9 +126,10 @@ class _Run:
                 len(turns), f"the last {len(self.carried)} messages are not given"
             )
 
-    def finish(self, number: int, turn: Turn, error: Any, state: Any) -> None:
-        """Take down how a turn ended, given the error, if any, and the state."""
-        messages = state.values.get("messages", [])
+    def finish(
+        self, number: int, turn: Turn, error: Any, messages: list[BaseMessage]
+    ) -> None:
+        """Take down how a turn ended: the error, if any, and the state after it."""
         self.replay.state_messages = messages
         reason = self._failure(number, error) or _refusal(messages)
         if reason:
@@ -158,13 +159,14 @@ class _Run:
             self.note(number, f"call {call_id!r} stays unanswered in the state")
 
     def _carry(self, number: int, turn: Turn, failed: bool) -> None:
-        self.carried = list(turn.rest)
-        if failed:
-            # What followed an answer that never came would stand there alone.
-            kinds = (HumanMessage, SystemMessage)
-            self.carried = [m for m in turn.rest if isinstance(m, kinds)]
+        """Keep for the next turn what no agent loop produces at its place."""
+        others = [m for m in turn.rest if isinstance(m, HumanMessage | SystemMessage)]
+        # What followed an answer that never came would stand there alone.
+        self.carried = others if failed else list(turn.rest)
         if dropped := len(turn.rest) - len(self.carried):
             self.note(number, f"{dropped} messages after the lost answer left out")
+        if others:
+            self.note(number, f"{len(others)} messages moved to the next turn")
 
 
 def _settle(model: Any, window: int | None, overhead: float) -> Any:
@@ -222,10 +224,10 @@ def replay(
         for number, turn, inputs in run.turns():
             error = None
             try:
-                run.agent.invoke({"messages": inputs}, run.config)
+                state = run.agent.invoke({"messages": inputs}, run.config)
             except Exception as caught:  # the user sees it and goes on
-                error = caught
-            run.finish(number, turn, error, run.agent.get_state(run.config))
+                error, state = caught, run.agent.get_state(run.config).values
+            run.finish(number, turn, error, state.get("messages", []))
     return run.replay
 
 
@@ -257,8 +259,9 @@ async def areplay(
         for number, turn, inputs in run.turns():
             error = None
             try:
-                await run.agent.ainvoke({"messages": inputs}, run.config)
+                state = await run.agent.ainvoke({"messages": inputs}, run.config)
             except Exception as caught:  # the user sees it and goes on
                 error = caught
-            run.finish(number, turn, error, await run.agent.aget_state(run.config))
+                state = (await run.agent.aget_state(run.config)).values
+            run.finish(number, turn, error, state.get("messages", []))
     return run.replay

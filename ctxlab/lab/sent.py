@@ -25,9 +25,12 @@ REASONING = frozenset({"reasoning", "thinking", "redacted_thinking"})
 CALLS = frozenset({"tool_use", "tool_call", "function_call", "server_tool_call"})
 
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, default=str)
+
+
 def as_json(value: Any) -> str:
-    """Return compact, readable JSON; text that JSON cannot hold is shown by `str`."""
-    return json.dumps(value, ensure_ascii=False, default=str)
+    """Return readable JSON on one line; what JSON cannot hold is shown by `str`."""
+    return _ENCODER.encode(value)
 
 
 def _block_text(block: str | Mapping[str, Any]) -> str:

@@ -219,20 +219,25 @@ class SimulatedChatModel(BaseChatModel):
     def _finished(self, reply: AIMessage) -> AIMessage:
         """Return the reply with its metadata, cut off at `max_tokens`."""
         reason = "tool_calls" if reply.tool_calls else "stop"
-        content, (size, _) = reply.content, self._written(reply)
-        if self.max_tokens and size > self.max_tokens and isinstance(content, str):
-            content, reason = (
-                content[: len(content) * self.max_tokens // size],
-                "length",
-            )
+        reason = reply.response_metadata.get("finish_reason", reason)
+        content = self._cut_off(reply)
         metadata = {
-            "finish_reason": reason,
             **reply.response_metadata,
+            "finish_reason": reason if content == reply.content else "length",
             "model_name": self.model_name,
             "model_provider": "simulated",
         }
         changes = {"content": content, "response_metadata": metadata}
         return reply.model_copy(update={**changes, "usage_metadata": None})
+
+    def _cut_off(self, reply: AIMessage) -> Any:
+        content, most = reply.content, self.max_tokens
+        size, _ = self._written(reply)
+        if not most or size <= most or not isinstance(content, str):
+            return content
+        rest, _ = self._written(reply.model_copy(update={"content": ""}))
+        share = max(0, most - rest) / max(1, size - rest)
+        return content[: int(len(content) * share)]
 
     def _generate(
         self,

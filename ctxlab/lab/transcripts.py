@@ -24,7 +24,7 @@ from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import ValidationError
 
@@ -40,6 +40,7 @@ from ctxlab.lab.transcript_format import (
     message_record,
 )
 from ctxlab.lab.turns import Turn, split_turns
+from ctxlab.summaries import language_of
 
 __all__ = [
     "Fact",
@@ -178,9 +179,9 @@ def _find(path_or_name: str | Path) -> Path:
     if str(path) in names:
         return transcripts_folder() / f"{path}.json"
     close = difflib.get_close_matches(str(path), names, n=1)
-    hint = f"; did you mean {close[0]!r}?" if close else ""
+    hint = f": did you mean {close[0]!r}?" if close else "."
     raise ValueError(
-        f"no transcript is named {str(path)!r}{hint} Known: {', '.join(names)}"
+        f"no transcript is named {str(path)!r}{hint} There are: {', '.join(names)}"
     )
 
 
@@ -194,7 +195,7 @@ def load_transcript(path_or_name: str | Path) -> Transcript:
     path = _find(path_or_name)
     source = Source(path.name, path.read_bytes())
     data = source.json
-    if isinstance(data, dict) and data.get("format") == FORMAT:
+    if isinstance(data, dict) and str(data.get("format", "")).startswith("ctxlab"):
         try:
             return _read_own(data)
         except ValidationError as error:
@@ -207,10 +208,15 @@ def load_transcript(path_or_name: str | Path) -> Transcript:
         found.tools,
         found.system,
         name=path.stem,
+        language=_language(found.messages),
         title=found.title,
         notes=found.notes,
         imported=True,
     )
+
+
+def _language(messages: Sequence[BaseMessage]) -> str:
+    return language_of(sent_text(m) for m in messages if isinstance(m, HumanMessage))
 
 
 def save_transcript(transcript: Transcript, path: str | Path) -> None:
