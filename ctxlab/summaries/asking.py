@@ -14,6 +14,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 
 from ctxlab.summaries.calls import Reply
 from ctxlab.summaries.checks import RejectedReply, reply_text
+from ctxlab.summaries.entries import Redact
 from ctxlab.summaries.models import name_of
 
 
@@ -69,7 +70,7 @@ class Asker:
 
     models: tuple[Any, ...]
     counter: Counter
-    redact: Callable[[str], str]
+    redact: Redact
     is_overflow: Callable[[Exception], bool]
 
     def answers(
@@ -122,6 +123,28 @@ class Asker:
     def _sent(self, prompt: list[BaseMessage], reply: Reply) -> float:
         usage = reply.usage_metadata if isinstance(reply, AIMessage) else None
         return (usage and usage["input_tokens"]) or prompt_tokens(prompt, self.counter)
+
+
+def guarded(redact: Redact | None) -> Redact:
+    """Return a redaction that lets nothing through when it fails.
+
+    Raises:
+        SummaryError: From the returned function, if `redact` raised or gave no text.
+    """
+
+    def hide(text: str) -> str:
+        if redact is None or not text:
+            return text
+        try:
+            hidden = redact(text)
+        except Exception as error:
+            raise SummaryError("redact raised an error; nothing was used") from error
+        if not isinstance(hidden, str):
+            kind = type(hidden).__name__
+            raise SummaryError(f"redact returned {kind}, expected text")
+        return hidden
+
+    return hide
 
 
 def is_overflow_error(error: Exception) -> bool:

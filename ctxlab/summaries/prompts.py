@@ -64,7 +64,7 @@ MERGE_NOTE = (
 
 _PLACEHOLDERS = ("payload", "messages")
 _BODY = {
-    "zh": "Keep the section headings as they are and write their body in Chinese (正文用中文).",  # noqa: E501
+    "zh": "Keep the section headings and write their body in Chinese (正文用中文).",
     "en": "Write the body of the sections in the language of the user's messages.",
 }
 
@@ -92,7 +92,13 @@ class Prompt:
     ) -> list[BaseMessage]:
         """Return the messages to send for one payload."""
         limit = f"Use at most {budget} tokens."
-        parts = (data_block(payload), self.after, note, _BODY[language], limit)
+        parts = (
+            data_block(payload),
+            self.after,
+            note,
+            _BODY.get(language, _BODY["en"]),
+            limit,
+        )
         human = HumanMessage("\n\n".join(part for part in parts if part))
         return [SystemMessage(self.before), human] if self.before else [human]
 

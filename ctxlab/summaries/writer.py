@@ -27,6 +27,7 @@ from ctxlab.summaries.asking import (
     Ledger,
     SummaryError,
     WriteSummaries,
+    guarded,
     is_overflow_error,
 )
 from ctxlab.summaries.calls import Reply
@@ -125,7 +126,7 @@ class SummaryWriter:
         self.chunk_tokens = chunk_tokens
         self.max_summary_tokens = max_summary_tokens
         self.redact = redact
-        self.asker = Asker(self.models, self.counter, self._redacted, is_overflow)
+        self.asker = Asker(self.models, self.counter, guarded(redact), is_overflow)
         self.how = calls.How(timeout, max_concurrency, attempts)
         windows = [window_of(m, max_summary_tokens) for m in self.models]
         self.planner = Planner(
@@ -202,7 +203,8 @@ class SummaryWriter:
             messages: The span to summarise, oldest first.
             previous: Text of the summary so far.
             current_request: What the user wants now, as context.
-            language: "zh" or "en" for the body; by default the users' own.
+            language: "zh" for a Chinese body, "en" for the users' own language; by
+                default by their messages (row X8).
             budget: Tokens the summary may have, at most `max_summary_tokens`.
             smaller_than: Tokens the summary must stay below to be of use.
 
@@ -220,10 +222,13 @@ class SummaryWriter:
             request=current_request,
             language=language or language_of([*users, current_request]),
             counter=self.counter,
-            redact=self._redacted,
+            redact=self.asker.redact,
         )
-        limit = min(budget or self.max_summary_tokens, self.max_summary_tokens)
-        bounds = Bounds(limit, smaller_than or float("inf"))
+        most = self.max_summary_tokens
+        bounds = Bounds(
+            limit=most if budget is None else min(budget, most),
+            smaller_than=float("inf") if smaller_than is None else smaller_than,
+        )
         ledger = Ledger()
         text = yield from self._summary(span, bounds, ledger)
         notes = tuple(ledger.attempts)
@@ -276,20 +281,6 @@ class SummaryWriter:
             if self.asker.too_large(text, bounds):
                 raise
         return text
-
-    def _redacted(self, text: str) -> str:
-        """Redact, or send nothing at all: a redactor that fails must not leak."""
-        if self.redact is None or not text:
-            return text
-        try:
-            hidden = self.redact(text)
-        except Exception as error:
-            raise SummaryError("redact raised an error; nothing was used") from error
-        if not isinstance(hidden, str):
-            raise SummaryError(
-                f"redact returned {type(hidden).__name__}, expected text"
-            )
-        return hidden
 
 
 def _distinct(models: list[Any]) -> tuple[Any, ...]:
