@@ -99,7 +99,9 @@ def _plain(value: Any) -> Any:
         return sorted((_plain(item) for item in value), key=_to_json)
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
-    return to_jsonable_python(value, fallback=lambda other: type(other).__qualname__)
+    return to_jsonable_python(
+        value, bytes_mode="base64", fallback=lambda other: type(other).__qualname__
+    )
 
 
 class Memo:

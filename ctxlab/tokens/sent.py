@@ -98,7 +98,9 @@ def to_json(value: Any) -> str:
     try:
         return _encode(value)
     except (TypeError, ValueError):
-        return _encode(to_jsonable_python(value, serialize_unknown=True))
+        return _encode(
+            to_jsonable_python(value, bytes_mode="base64", serialize_unknown=True)
+        )
 
 
 def sent_parts(message: BaseMessage) -> Sent:

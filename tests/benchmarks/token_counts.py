@@ -1,4 +1,4 @@
-"""Count the project's texts exactly, with real tokenizers: tests/data/token_counts.json.
+"""Count the texts exactly, with real tokenizers, into tests/data/token_counts.json.
 
 Run as `python -m tests.benchmarks.token_counts`; it needs the extra `tokenizers`, whose
 packages carry their tables, so nothing is downloaded. The committed file lets tests and
