@@ -11,7 +11,7 @@ Lesson: 10_protect_the_call.
 
 from ctxlab.chain.call import Call
 from ctxlab.chain.effects import Acquire, CallModel, Effect, Load, Notify, Save
-from ctxlab.chain.policy import Policy
+from ctxlab.chain.policy import Policy, Rules
 from ctxlab.chain.protection import protect
 from ctxlab.summaries import WriteSummaries
 
@@ -23,6 +23,7 @@ __all__ = [
     "Load",
     "Notify",
     "Policy",
+    "Rules",
     "Save",
     "WriteSummaries",
     "protect",

@@ -87,13 +87,13 @@ def shorten(call: Call) -> bool:
 def stale(call: Call, tail: int) -> tuple[tuple[int, int], ...]:
     """Return what is shortened from `tail` on: known already, or stale by now."""
     known = {at: size for at, size in call.live.view.shortened if at >= tail}
-    over = call.policy.shorten_over
+    over = call.policy.shorten_results
     if over is not None:
         found = stale_results(
             call.messages[tail:],
             lambda index: call.history.tokens(tail + index, tail + index + 1),
             over_tokens=over,
-            exclude=call.policy.shorten_exclude,
+            exclude=call.policy.keep_results_of,
         )
         known |= {tail + index: min(SHORT_TOKENS, over) for index in found}
     return tuple(sorted(known.items()))
@@ -174,10 +174,9 @@ def kept_before(call: Call, cut: int) -> tuple[int, ...]:
     kept = set(range(min(cut, leading_system_messages(messages))))
     if call.newest_user is not None and call.newest_user < cut:
         kept.add(call.newest_user)
-    pin = call.policy.pin
-    if pin is not None:
+    if call.policy.pin is not None:
         for first, last in units(messages[:cut]):
-            if any(pin(message) for message in messages[first:last]):
+            if any(call.policy.pinned(message) for message in messages[first:last]):
                 kept.update(range(first, last))
     return tuple(sorted(kept))
 

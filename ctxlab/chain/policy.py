@@ -4,11 +4,12 @@ Lesson: 10_protect_the_call.
 """
 
 import logging
+import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypedDict
 
 from langchain.agents.middleware import ModelRequest
 from langchain_core.messages import BaseMessage
@@ -49,25 +50,52 @@ class Recent:
                 self._values.popitem(last=False)
 
 
+class Rules(TypedDict, total=False):
+    """What the chain may and may not do, besides the settings.
+
+    Attributes:
+        remember: Reuse a view until it must change (default); without, every call
+            over the trigger pays for a summary.
+        on_failure: `"answer"` tells the user (default); `"raise"` raises
+            `SummaryError` or the provider's error.
+        pin: A predicate, or names of tools, whose messages stay verbatim.
+        on_call: Receives a `CallRecord` for every call, refused ones included.
+        before_compaction: Receives a `Compaction` before its summary is written.
+        after_compaction: Receives a `Compaction` that took place.
+        overflow_patterns: Further wording of context overflows, regular expressions.
+        merge_summary: Put the summary into the user message behind it, for chat
+            templates that refuse two user messages in a row.
+        shorten_results: Stale results over this size (tokens, default 2,000) are
+            shortened at a compaction; None never.
+        keep_results_of: Names of tools whose results are never shortened.
+    """
+
+    remember: bool
+    on_failure: Literal["answer", "raise"]
+    pin: Callable[[BaseMessage], bool] | Collection[str] | None
+    on_call: Callable[[CallRecord], Any] | None
+    before_compaction: Callable[[Compaction], Any] | None
+    after_compaction: Callable[[Compaction], Any] | None
+    overflow_patterns: Sequence[str]
+    merge_summary: bool
+    shorten_results: int | None
+    keep_results_of: Sequence[str]
+
+
 @dataclass
 class Policy:
-    """Settings, tools of the trade, and what was learned about models.
+    """Settings, rules, tools of the trade, and what was learned about models.
 
     Attributes:
         settings: Every knob, checked.
         counter: Local token counter.
         calibration: From local tokens to the provider's.
         writer: Writes summaries.
-        remember: Reuse a view until it must change.
-        on_failure: `"answer"` tells the user, `"raise"` raises.
-        pin: Messages for which this holds stay verbatim.
-        extra_patterns: Further wording of context overflows.
-        merge_summary: Put the summary into the first user message behind it.
-        shorten_over: Stale results over this size are shortened; None never.
-        shorten_exclude: Names of tools whose results are never shortened.
-        listeners: Receive a `CallRecord` for every call.
-        before_compaction: Receives a `Compaction` before its summary is written.
-        after_compaction: Receives a `Compaction` that took place.
+
+    The others are those of `Rules`.
+
+    Raises:
+        ValueError: An overflow pattern is no regular expression.
     """
 
     settings: Settings
@@ -76,24 +104,32 @@ class Policy:
     writer: SummaryWriter
     remember: bool = True
     on_failure: Literal["answer", "raise"] = "answer"
-    pin: Callable[[BaseMessage], bool] | None = None
-    extra_patterns: tuple[str, ...] = ()
-    merge_summary: bool = False
-    shorten_over: int | None = 2_000
-    shorten_exclude: tuple[str, ...] = ()
-    listeners: list[Callable[[CallRecord], Any]] = field(default_factory=list)
+    pin: Callable[[BaseMessage], bool] | Collection[str] | None = None
+    on_call: Callable[[CallRecord], Any] | None = None
     before_compaction: Callable[[Compaction], Any] | None = None
     after_compaction: Callable[[Compaction], Any] | None = None
-    meter: HistoryMeter = field(init=False)
-    memory: ViewMemory = field(default_factory=ViewMemory)
-    learned_limits: dict[str, int] = field(default_factory=dict)
-    samples: SampleBook = field(default_factory=SampleBook)
-    rests: Recent = field(default_factory=Recent)
-    warned: Recent = field(default_factory=Recent)
-    fixed_parts: Recent = field(default_factory=lambda: Recent(64))
+    overflow_patterns: Sequence[str] = ()
+    merge_summary: bool = False
+    shorten_results: int | None = 2_000
+    keep_results_of: Sequence[str] = ()
 
     def __post_init__(self) -> None:
+        for pattern in self.overflow_patterns:
+            _check_pattern(pattern)
+        self.listeners = [self.on_call] if self.on_call else []
         self.meter = HistoryMeter(self.counter)
+        self.memory = ViewMemory()
+        self.learned_limits: dict[str, int] = {}
+        self.samples = SampleBook()
+        self.rests, self.warned, self.fixed_parts = Recent(), Recent(), Recent(64)
+
+    def pinned(self, message: BaseMessage) -> bool:
+        """Return whether a message must stay verbatim."""
+        if self.pin is None:
+            return False
+        if callable(self.pin):
+            return bool(self.pin(message))
+        return message.type == "tool" and message.name in self.pin
 
     def budget(self, request: ModelRequest[Any]) -> Budget:
         """Return limit, trigger and keep for a request."""
@@ -153,3 +189,12 @@ def tool_names(tools: Sequence[Any]) -> tuple[str, ...]:
         else str(getattr(tool, "name", None) or getattr(tool, "__name__", tool))
         for tool in tools
     )
+
+
+def _check_pattern(pattern: str) -> None:
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise ValueError(
+            f"overflow pattern {pattern!r} is no regular expression: {error}"
+        ) from None

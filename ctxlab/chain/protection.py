@@ -99,7 +99,7 @@ def attempt(call: Call) -> Generator[Effect, Any, Response]:
     try:
         response = yield CallModel(call.outgoing())
     except Exception as error:
-        if not is_context_overflow(error, call.policy.extra_patterns):
+        if not is_context_overflow(error, call.policy.overflow_patterns):
             raise
         return (yield from recover(call, error))
     return learn(call, response)
@@ -121,7 +121,7 @@ def recover(call: Call, error: Exception) -> Generator[Effect, Any, Response]:
     try:
         response = yield CallModel(call.outgoing())
     except Exception as second:
-        if not is_context_overflow(second, call.policy.extra_patterns):
+        if not is_context_overflow(second, call.policy.overflow_patterns):
             raise
         call.policy.learn_limit(call.request.model, stated_limit(second))
         return give_up(call, second)

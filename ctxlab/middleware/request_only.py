@@ -11,21 +11,20 @@ Left out here: every decision (`ctxlab.chain`). Lessons: 09_summarize_the_reques
 10_protect_the_call.
 """
 
-from collections.abc import Callable, Collection, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Sequence
+from typing import Any, Unpack
 
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
 from langchain.agents.middleware.internal_call_transformer import (
     InternalCallTransformer,
 )
-from langchain_core.messages import BaseMessage
 from langgraph.types import TracePolicy, omit_payload
 
 from ctxlab.calibration import AnchoredCalibration, Calibration
-from ctxlab.chain import Policy, protect
+from ctxlab.chain import Policy, Rules, protect
 from ctxlab.middleware.drivers import AsyncHandler, Handler, adrive, drive
 from ctxlab.middleware.shelves import DEFAULT_NAMESPACE, Shelf, shelf_for
-from ctxlab.records import CallRecord, Compaction
+from ctxlab.records import CallRecord
 from ctxlab.settings import Settings, Size, Trigger
 from ctxlab.summaries import HANDOFF_PROMPT, SummaryWriter
 from ctxlab.tokens import (
@@ -53,26 +52,14 @@ class RequestOnlySummarizationMiddleware(AgentMiddleware[Any, Any, Any]):
         use_reported_usage: Learn from the provider's bills.
         counter: Counts tokens; default `ScriptCounter()`.
         calibration: From counted to billed tokens; default `AnchoredCalibration()`.
-        remember: Reuse a summary until it must change; without, every call over the
-            trigger pays for one.
         fallback_models: Tried in order when `model` writes no usable summary.
         summary_prompt: Own instructions for the summary model.
         redact: Sees every text that goes to or comes from a summary model.
-        pin: A predicate, or names of tools, whose messages stay verbatim.
-        on_call: Receives a `CallRecord` for every call, refused ones included.
-        before_compaction: Receives a `Compaction` before its summary is written.
-        after_compaction: Receives a `Compaction` that took place.
-        on_failure: `"answer"` tells the user; `"raise"` raises `SummaryError` or
-            the provider's error.
-        overflow_patterns: Further wording of context overflows, regular expressions.
-        merge_summary: Put the summary into the user message behind it, for chat
-            templates that refuse two user messages in a row.
-        shorten_results: Stale results over this size (tokens) are shortened at a
-            compaction; None never.
-        keep_results_of: Names of tools whose results are never shortened.
         namespace: Where views live in the agent's store.
         ttl: Minutes until an unused view expires from the store.
         enabled: False lets every request through untouched.
+        **rules: `remember`, `on_failure`, `pin`, `on_call` and the others of
+            `ctxlab.chain.Rules`.
 
     Raises:
         ValueError: Settings contradict each other; the message says what to change.
@@ -96,22 +83,13 @@ class RequestOnlySummarizationMiddleware(AgentMiddleware[Any, Any, Any]):
         use_reported_usage: bool = True,
         counter: TokenCounter | None = None,
         calibration: Calibration | None = None,
-        remember: bool = True,
         fallback_models: Sequence[Any] = (),
         summary_prompt: str | None = None,
         redact: Callable[[str], str] | None = None,
-        pin: Callable[[BaseMessage], bool] | Collection[str] | None = None,
-        on_call: Callable[[CallRecord], Any] | None = None,
-        before_compaction: Callable[[Compaction], Any] | None = None,
-        after_compaction: Callable[[Compaction], Any] | None = None,
-        on_failure: Literal["answer", "raise"] = "answer",
-        overflow_patterns: Sequence[str] = (),
-        merge_summary: bool = False,
-        shorten_results: int | None = 2_000,
-        keep_results_of: Sequence[str] = (),
         namespace: tuple[str, ...] = DEFAULT_NAMESPACE,
         ttl: float | None = None,
         enabled: bool = True,
+        **rules: Unpack[Rules],
     ) -> None:
         super().__init__()
         self.settings = Settings(
@@ -126,22 +104,12 @@ class RequestOnlySummarizationMiddleware(AgentMiddleware[Any, Any, Any]):
         )
         self.namespace, self.ttl = namespace, ttl
         counter = counter or ScriptCounter()
-        writer = writer_from(model, self.settings, counter, fallback_models, redact)
         self.policy = Policy(
             settings=self.settings,
             counter=counter,
             calibration=calibration or AnchoredCalibration(),
-            writer=writer,
-            remember=remember,
-            on_failure=on_failure,
-            pin=pinned(pin),
-            extra_patterns=tuple(overflow_patterns),
-            merge_summary=merge_summary,
-            shorten_over=shorten_results,
-            shorten_exclude=tuple(keep_results_of),
-            listeners=[on_call] if on_call else [],
-            before_compaction=before_compaction,
-            after_compaction=after_compaction,
+            writer=writer_from(model, self.settings, counter, fallback_models, redact),
+            **rules,
         )
 
     @classmethod
@@ -226,13 +194,3 @@ def writer_from(
         chunk_tokens=settings.summary_chunk_tokens,
         redact=redact,
     )
-
-
-def pinned(
-    pin: Callable[[BaseMessage], bool] | Collection[str] | None,
-) -> Callable[[BaseMessage], bool] | None:
-    """Return a predicate, also for names of tools."""
-    if pin is None or callable(pin):
-        return pin
-    names = frozenset(pin)
-    return lambda message: message.type == "tool" and message.name in names
