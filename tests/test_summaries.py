@@ -1,6 +1,7 @@
 """What a summary model is asked: H5, H6, X8, X9, B06, B23, B57, B59, B85, B87."""
 
 import json
+from datetime import date
 from typing import Any
 
 import pytest
@@ -165,6 +166,7 @@ def test_b59_a_prompt_with_other_braces_works(prompt: Any) -> None:
         ("Summarise!", ValueError, "found it 0 times"),
         ("{payload} and {messages}", ValueError, "found it 2 times"),
         (PromptTemplate.from_template("{x} {payload}"), ValueError, "one variable"),
+        (PromptTemplate.from_template("{payload}{payload}"), ValueError, "2 times"),
         (42, TypeError, "not int"),
     ],
 )
@@ -173,6 +175,17 @@ def test_b59_a_prompt_without_its_placeholder_fails_at_construction(
 ) -> None:
     with pytest.raises(error, match=words):
         SummaryWriter(lambda messages: GOOD, prompt=prompt)
+
+
+def test_what_is_no_json_and_no_utf8_is_sent_nevertheless() -> None:
+    writer = Recorder(GOOD)
+    call: Any = {"name": "f", "args": {"when": date(2024, 5, 17)}, "id": "c"}
+    SummaryWriter(writer).write(
+        [human("half \ud83d"), AIMessage("", tool_calls=[call])]
+    )
+    said, called = writer.payloads[0]["history"]
+    assert said["content"] == "half ?"
+    assert called["tool_calls"][0]["args"] == {"when": "2024-05-17"}
 
 
 # --- safety (X9, B85, B87) ------------------------------------------------------------
@@ -316,6 +329,11 @@ def test_b87_a_redactor_that_fails_sends_nothing(broken: Any) -> None:
             "[file report.pdf application/pdf, 300 kB]",
         ),
         ({"type": "file", "file": {"file_id": "file-1"}}, "[file file-1]"),
+        ({"type": "image", "url": "data:image/png;base64,AA"}, "[image, 1 kB]"),
+        (
+            {"type": "text-plain", "url": "https://a.b/c.txt"},
+            "[file https://a.b/c.txt]",
+        ),
         (
             {
                 "type": "input_audio",
@@ -335,6 +353,13 @@ def test_b57_a_block_that_is_no_text_leaves_a_marker(
 ) -> None:
     message = human([{"type": "text", "text": "look"}, block])
     assert entry(message)["content"] == "\n".join(["look", marker]).strip()
+
+
+def test_b57_data_uris_in_plain_text_leave_a_marker_too() -> None:
+    page = f"before ![plot](data:image/png;base64,{'A' * 40_000}) after"
+    assert entry(human(page))["content"] == "before ![plot]([image/png, 30 kB]) after"
+    writer = Recorder(GOOD)
+    assert SummaryWriter(writer, chunk_tokens=100).write([human(page)]).calls == 1
 
 
 def test_b57_unknown_blocks_lose_their_binary_data_only() -> None:

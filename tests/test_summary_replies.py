@@ -45,6 +45,7 @@ UNUSABLE = [
     (ended(finish_reason="content_filter"), "refused"),
     ("I'm sorry, but I can't help with that.", "refused"),
     ("抱歉，我无法提供帮助。", "refused"),
+    (ended(finish_reason="FinishReason.SAFETY"), "refused"),
     (ended(finish_reason="length"), "cut off"),
     (ended(stop_reason="max_tokens"), "cut off"),
     (ended(finish_reason="MAX_TOKENS"), "cut off"),
@@ -99,6 +100,10 @@ async def test_h8_failing_models_are_followed_by_the_main_model(kind: str) -> No
         ),
         ("## SUMMARY\nI cannot help with that, said the shop.", None),
         ("A\nI can't help with that", None),
+        ("不能处理中文路径的问题已修复", None),
+        ("## SUMMARY\nThe parser fails on </think> alone", None),
+        ("## SUMMARY\nIt fails on <think> only", None),
+        ("## SUMMARY\nA. <think>hm</think>B.", "## SUMMARY\nA. B."),
     ],
 )
 def test_b52_b53_only_the_text_of_a_reply_counts(reply: Any, text: str | None) -> None:

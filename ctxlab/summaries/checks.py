@@ -13,18 +13,23 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage
 
-_CUT_OFF = {"length", "max_tokens", "max_output_tokens", "model_length"}
+_CUT_OFF = {
+    *("length", "max_tokens", "max_output_tokens", "model_length"),
+    "model_context_window_exceeded",
+}
 _REFUSED = {"refusal", "content_filter", "safety", "prohibited_content", "blocklist"}
 _REASON_KEYS = ("finish_reason", "stop_reason", "stopReason", "done_reason")
-_THOUGHT = re.compile(
-    r"<(think|thinking|thought|reasoning)>.*?(</\1>|\Z)", re.DOTALL | re.IGNORECASE
-)
-_LATE_CLOSE = re.compile(r"\A.*</(?:think|thinking|thought|reasoning)>", re.DOTALL)
+_TAG = r"(?:think|thinking|thought|reasoning)>"
+_THOUGHTS = re.compile(rf"<{_TAG}.*?</{_TAG}", re.DOTALL | re.IGNORECASE)
+_OPEN_THOUGHT = re.compile(rf"\A\s*<{_TAG}.*", re.DOTALL | re.IGNORECASE)
+# Some chat templates swallow the opening tag; a summary may speak of tags, too.
+_ENDED_THOUGHT = re.compile(rf"\A(?:(?!^#).)*</{_TAG}", re.DOTALL | re.I | re.MULTILINE)
 _APOLOGY = re.compile(
-    r"(i['’]?m sorry|i am sorry|sorry|抱歉|对不起)?[,，。.\s]*(but )?"
-    r"(i (can['’]?t|cannot|can not|am unable to|won['’]t) "
-    r"(help|assist|comply|do that|fulfil|provide|summari[sz]e|continue)"
-    r"|我?(无法|不能)(协助|帮助|提供|满足|完成|总结|处理))",
+    r"(?:(?:i['’]?m sorry|i am sorry|sorry)\W+(?:but )?)?"
+    r"i (?:can['’]?t|cannot|can not|am unable to|won['’]t) "
+    r"(?:help|assist|comply|do that|fulfil|provide|summari[sz]e|continue)"
+    r"|(?:抱歉|对不起)\W*我?(?:无法|不能)"
+    r"|我(?:无法|不能)(?:协助|帮助|提供|满足|总结)",
     re.IGNORECASE,
 )
 
@@ -80,7 +85,7 @@ def _endings(metadata: dict[str, Any]) -> list[str]:
     found = [metadata.get(key) for key in _REASON_KEYS]
     if metadata.get("status") == "incomplete":  # OpenAI's Responses API
         found.append((metadata.get("incomplete_details") or {}).get("reason"))
-    return [str(reason) for reason in found if reason]
+    return [str(reason).rpartition(".")[2] for reason in found if reason]
 
 
 def _why_empty(reply: BaseMessage) -> str:
@@ -94,5 +99,7 @@ def _why_empty(reply: BaseMessage) -> str:
 
 
 def _without_thoughts(text: str) -> str:
-    """Drop thinking tags; some chat templates swallow the opening one."""
-    return _LATE_CLOSE.sub("", _THOUGHT.sub("", text)).strip()
+    """Drop thinking with its tags; a tag the summary itself speaks of stays."""
+    for pattern in (_THOUGHTS, _OPEN_THOUGHT, _ENDED_THOUGHT):
+        text = pattern.sub("", text)
+    return text.strip()

@@ -1,9 +1,8 @@
 r"""From messages to entries: what the summary model gets to read of each message.
 
 An entry is a plain dict: type, content, and where they apply name, tool_calls,
-tool_call_id and status "error". Text and
-unknown blocks are kept as text; pictures and files leave a marker; reasoning blocks
-are left out, being the model's own draft.
+tool_call_id and status "error". Text and unknown blocks are kept as text; pictures and
+files leave a marker; reasoning blocks are left out, being the model's own draft.
 
 >>> from langchain_core.messages import HumanMessage
 >>> picture = {"type": "image", "mime_type": "image/png", "base64": "A" * 40_000}
@@ -12,6 +11,7 @@ are left out, being the model's own draft.
 """
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -24,7 +24,9 @@ Entry = dict[str, Any]
 
 _REASONING = {"reasoning", "thinking", "redacted_thinking", "reasoning_content"}
 _CALLS = {"tool_call", "invalid_tool_call", "tool_use", "function_call"}
-_MEDIA = {"image", "audio", "video", "file"}
+_MEDIA = {kind: kind for kind in ("image", "audio", "video", "file")}
+_MEDIA["text-plain"] = "file"
+_DATA_URI = re.compile(r"data:([\w./+-]+);base64,([A-Za-z0-9+/=_-]{256,})")
 
 
 def entry(message: BaseMessage, redact: Redact | None = None) -> Entry:
@@ -53,32 +55,37 @@ def entry(message: BaseMessage, redact: Redact | None = None) -> Entry:
 def plain_text(message: BaseMessage) -> str:
     """Return the content of a message as text, a line per block."""
     if isinstance(message.content, str):
-        return message.content
+        return _DATA_URI.sub(_uri_marker, message.content)
     texts = [_block_text(block) for block in message.content_blocks]
     return "\n".join(text for text in texts if text)
 
 
 def _block_text(block: Any) -> str:
+    if block.get("type") == "non_standard":
+        block = block.get("value") or {}
     kind = block.get("type", "")
-    if kind == "non_standard":
-        block = block.get("value", {})
-        kind = block.get("type", "")
-    if kind in ("text", "text-plain"):
-        return str(block.get("text", ""))
+    if kind in ("text", "text-plain") and "text" in block:
+        return _DATA_URI.sub(_uri_marker, str(block["text"]))
     if kind in _REASONING or kind in _CALLS:
         return ""
     if kind in _MEDIA:
-        return _marker(kind, block)
+        return _marker(_MEDIA[kind], block)
     return json.dumps(_without_bytes(block), ensure_ascii=False, default=str)
 
 
 def _marker(kind: str, block: dict[str, Any]) -> str:
     """Return e.g. `[file report.pdf application/pdf, 300 kB]`, sizes in 1,000 bytes."""
-    extras = {**block.get("extras", {}), **block}
-    names = [extras.get(key) for key in ("filename", "mime_type", "url", "file_id")]
+    facts = {**block.get("extras", {}), **block}
+    data = str(facts.get("base64") or facts.get("data") or "")
+    if str(facts.get("url", "")).startswith("data:"):
+        data = facts.pop("url")
+    names = [facts.get(key) for key in ("filename", "mime_type", "url", "file_id")]
     label = " ".join([kind, *(str(name) for name in names if name)])
-    data = block.get("base64") or block.get("data") or ""
     return f"[{label}, {_kilobytes(data)} kB]" if data else f"[{label}]"
+
+
+def _uri_marker(uri: re.Match[str]) -> str:
+    return f"[{uri[1]}, {_kilobytes(uri[2])} kB]"
 
 
 def _kilobytes(base64: str) -> int:
@@ -96,10 +103,7 @@ def _without_bytes(value: Any) -> Any:
         }
     if isinstance(value, list):
         return [_without_bytes(item) for item in value]
-    if isinstance(value, str) and value.startswith("data:") and "," in value[:128]:
-        kind, _, data = value.partition(",")
-        return f"[{kind}, {_kilobytes(data)} kB]"
-    return value
+    return _DATA_URI.sub(_uri_marker, value) if isinstance(value, str) else value
 
 
 def _redacted(value: Any, hide: Redact) -> Any:

@@ -186,7 +186,7 @@ class Planner:
 
 
 def _size(message: BaseMessage, found: Entry, counter: Counter) -> float:
-    if isinstance(message.content, str):
+    if message.content == found["content"]:
         return counter.message(message)
     shown = message.model_copy(update={"content": found["content"]})
     return counter.message(shown)
