@@ -28,7 +28,37 @@ def run_doctor(arguments: argparse.Namespace) -> int:
     return 0 if examine() else 1
 
 
-COMMANDS = (add_doctor,)
+def add_replay(commands: Any) -> None:
+    """Declare `replay`."""
+    replay = commands.add_parser(
+        "replay", help="live a conversation once more in a window of your choice"
+    )
+    replay.add_argument("file", metavar="FILE", help="a path, or a transcript's name")
+    replay.add_argument("--config", metavar="F", help="settings of the middleware")
+    for name, default in (("--window", 65_536), ("--overhead", 0)):
+        replay.add_argument(name, metavar="N", type=int, default=default, help="tokens")
+    replay.add_argument("--without", action="store_true", help="without middleware")
+    replay.add_argument("--json", action="store_true", help="print one JSON object")
+    replay.set_defaults(run=run_replay)
+
+
+def run_replay(arguments: argparse.Namespace) -> int:
+    """Print what became of the conversation; 2 on bad input."""
+    from ctxlab.lab.replay_command import run
+    from ctxlab.panels.tables import table
+
+    return run(
+        arguments.file,
+        config=arguments.config,
+        window=arguments.window,
+        overhead=arguments.overhead,
+        without=arguments.without,
+        as_json=arguments.json,
+        table=table,
+    )
+
+
+COMMANDS = (add_doctor, add_replay)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
