@@ -218,9 +218,9 @@ SPOILS: dict[str, Iterable[Spoil]] = {
         source("x = 1\nset(texts)"),
     ],
     "names_no_place_or_key": [
-        stream("/home/ada/ctxlab/data"),
+        stream("/mnt/ada/data"),
         source('open("/tmp/x")'),
-        source('open(r"C:\\Users\\ada")'),
+        source('open(r"D:\\data")'),
         prose("Set the key to sk-abcdefghijklmnop1234."),
     ],
     "asks_no_clock_or_chance": [

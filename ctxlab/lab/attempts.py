@@ -20,6 +20,7 @@ import copy
 import dis
 import inspect
 import io
+import itertools
 import math
 import sys
 import warnings
@@ -95,6 +96,27 @@ def is_blank(answer: Any) -> bool:
         return bool(methods) and any(map(is_blank, methods))
     code = getattr(answer, "__code__", None)
     return isinstance(code, CodeType) and _does_nothing(code)
+
+
+def returns_nothing(answer: Any) -> bool:
+    """Is this a function that ends without ever returning a value?
+
+    >>> def forgets(items):
+    ...     items[-1:]
+    >>> returns_nothing(forgets), returns_nothing(lambda items: items)
+    (True, False)
+    """
+    code = getattr(answer, "__code__", None)
+    if not isinstance(code, CodeType) or code.co_flags & inspect.CO_GENERATOR:
+        return False
+    steps = list(dis.get_instructions(code))
+    for before, step in itertools.pairwise(steps):
+        value = step if step.opname == "RETURN_CONST" else before  # 3.12 joins the two
+        if step.opname in ("RETURN_VALUE", "RETURN_CONST") and not (
+            "CONST" in value.opname and value.argval is None
+        ):
+            return False
+    return True
 
 
 def same(expected: Any, got: Any, *, opaque: bool = False) -> bool:

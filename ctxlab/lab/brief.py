@@ -13,7 +13,7 @@ Left out: tables (`panels/tables.py`).
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage
@@ -30,10 +30,23 @@ def brief(value: Any, most: int = 60) -> str:
     return f"{text[:head]}…{text[len(text) - max(1, most - head - 1) :]}"
 
 
+def brief_all(values: Sequence[Any], most: int = 70) -> list[str]:
+    """Return values in one line together: only the longest are cut.
+
+    >>> brief_all(["a" * 90, 7], most=20)
+    ["'aaaaaaaaaaa…aaaaa'", '7']
+    """
+    shown = [brief(value, 10 * most) for value in values]
+    cap = most
+    while cap > 8 and sum(min(len(text), cap) for text in shown) > most:
+        cap -= 1
+    return [brief(value, cap) for value in values]
+
+
 def difference(expected: Any, got: Any) -> str:
     """Say how a value differs from the expected one: in kind, length or content."""
-    if got is None and expected is not None:
-        return f"expected {brief(expected)}, got None (is a `return` missing?)"
+    if expected is None or got is None:
+        return f"expected {brief(expected)}, got {brief(got)}"
     if type(got) is not type(expected) and not _both_numbers(expected, got):
         return (
             f"expected {brief(expected)} ({type(expected).__name__}), "
@@ -49,7 +62,8 @@ def difference(expected: Any, got: Any) -> str:
 
 def _first_difference(expected: list[Any], got: list[Any]) -> str:
     if len(expected) != len(got):
-        return f"expected {len(expected)} items, got {len(got)}: {brief(got)}"
+        plural = "" if len(expected) == 1 else "s"
+        return f"expected {len(expected)} item{plural}, got {len(got)}: {brief(got)}"
     for at, (one, other) in enumerate(zip(expected, got, strict=True)):
         if one != other:
             return f"item {at}: expected {brief(one)}, got {brief(other)}"

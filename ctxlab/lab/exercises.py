@@ -23,13 +23,13 @@ Left out: loops inside one C call (`sum(itertools.count())`), which only the
 interrupt button ends. The tables are in `exercise_cases/`. Every lesson uses it.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from ctxlab.lab.attempts import Attempt, attempt, is_blank, same
-from ctxlab.lab.brief import brief, difference
+from ctxlab.lab.attempts import Attempt, attempt, is_blank, returns_nothing, same
+from ctxlab.lab.brief import brief, brief_all, difference
 
 
 @dataclass(frozen=True)
@@ -81,18 +81,19 @@ class Exercise:
             tried = attempt(self.run, answer, case.args)
             if tried.blank:
                 return "○ not attempted"
-            fault = self._fault(case, tried)
+            fault = self._fault(case, tried, answer)
             if fault:
                 return f"✗ {_called(answer, case.args)}: {fault}"
         count = len(self.cases)
         return f"✓ all {count} cases pass" if count > 1 else "✓ its case passes"
 
-    def _fault(self, case: Case, tried: Attempt) -> str:
+    def _fault(self, case: Case, tried: Attempt, answer: Any) -> str:
         if tried.fault:
             return tried.fault
         wanted = case.wanted()
         if not self.equal(wanted, tried.value):
-            return difference(wanted, tried.value)
+            forgot = " (nothing is returned)" if returns_nothing(answer) else ""
+            return difference(wanted, tried.value) + forgot
         if tried.changed is not None:
             return f"the answer is right, but it changes its argument {tried.changed}"
         return ""
@@ -189,5 +190,5 @@ def _find(number: str) -> Exercise | Prediction:
 
 def _called(answer: Any, args: tuple[Any, ...]) -> str:
     name = getattr(answer, "__name__", "answer")
-    shown: Iterator[str] = (brief(arg, 60 // len(args)) for arg in args)
-    return f"{'answer' if name == '<lambda>' else name}({', '.join(shown)})"
+    shown = ", ".join(brief_all(args))
+    return f"{'answer' if name == '<lambda>' else name}({shown})"

@@ -1,0 +1,5 @@
+from langchain_core.messages import SystemMessage
+
+
+def request_tokens(count, system, messages, tools):
+    return count([SystemMessage(system), *messages], tools=tools)

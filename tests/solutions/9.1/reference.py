@@ -1,0 +1,5 @@
+from ctxlab.summaries import summary_message
+
+
+def view(text, messages, cut):
+    return [summary_message(text), *messages[cut:]]

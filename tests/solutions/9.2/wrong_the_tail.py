@@ -1,0 +1,3 @@
+# says: expected True, got False
+def still_fits(cut, remembered, messages, digest):
+    return digest(messages[cut:]) == remembered
