@@ -46,8 +46,21 @@ def test_m20_the_history_before_the_long_paste_is_19_067_tokens():
     paste = max(user_messages(), key=counter.message)
     before = messages[: messages.index(paste)]
 
-    assert counter(before) == pytest.approx(19_067, abs=15)
+    assert counter(before) == pytest.approx(19_067, rel=0.005)
     assert 2_000 <= counter.message(paste) <= 2_500
+
+
+def test_m20_the_paste_lifts_the_bill_over_the_trigger():
+    """The line through the two printed points of row M20 bills both histories."""
+    messages = transcript().messages
+    end = messages.index(max(user_messages(), key=counter.message)) + 1
+
+    def billed(visible: int) -> float:
+        return 15_063 + 1.6226 * visible
+
+    assert (
+        billed(counter(messages[: end - 1])) < 49_152 < billed(counter(messages[:end]))
+    )
 
 
 def test_m20_the_paste_is_the_only_long_user_message():
