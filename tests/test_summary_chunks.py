@@ -198,6 +198,28 @@ def test_b55_a_window_too_small_for_the_prompt_says_so_before_any_call() -> None
     assert model.prompts == []
 
 
+def test_m14_many_parts_are_short_enough_to_be_merged_in_one_prompt() -> None:
+    model = Recorder(GOOD)
+    writer = SummaryWriter(model, chunk_tokens=1_000, max_concurrency=1)
+    writer.write([human("words " * 2_000)])  # 3,004 tokens, four parts
+    stated = [prompt[-1].text.splitlines()[-1] for prompt in model.prompts]
+    assert stated == ["Use at most 300 tokens."] * 4 + ["Use at most 2000 tokens."]
+    bounded = SummaryWriter(model, max_input_tokens=4_000, max_concurrency=1)
+    model.prompts.clear()
+    bounded.write([human("words " * 8_000)])
+    *parts, _ = [prompt[-1].text.splitlines()[-1] for prompt in model.prompts]
+    room = {int(text.split()[3]) for text in parts}
+    assert len(room) == 1
+    assert 100 < room.pop() * len(parts) < 4_000
+
+
+def test_m14_parts_that_would_say_nothing_are_refused_before_any_call() -> None:
+    model = Recorder(GOOD)
+    with pytest.raises(SummaryError, match="partial summaries do not fit one prompt"):
+        SummaryWriter(model, max_input_tokens=1_000).write([human("words " * 20_000)])
+    assert model.prompts == []
+
+
 def test_b51_b56_a_fact_behind_much_text_is_not_dropped() -> None:
     span: list[BaseMessage] = [human("FACT: code is 7781")]
     for step in range(8):

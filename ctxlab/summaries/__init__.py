@@ -13,17 +13,17 @@ message that says it is a record and no instruction.
 >>> is_summary(summary_message(summary.text))
 True
 
-Read on in this order: `prompts` (what is asked), `entries` (what of each message is
-shown), `chunks` and `plan` (how a long span is split), `checks` (what counts as a
-summary), `models`, `calls` and `asking` (who is asked, and how), `writer` (all of it
-together), `labelled` (the result as a message).
+Read on in this order: `contract` (its words), `prompts` (what is asked), `labelled` (a
+summary as a message), `entries` (what of each message is shown), `chunks` and `plan`
+(how a long span is split), `checks` (what counts as a summary), `models`, `calls` and
+`asking` (who is asked, and how), `writer` (all of it together).
 
 Left out here: where to cut is `boundaries`; when to write and what to remember is the
 chain. Lessons: 04_write_a_handoff, 10_protect_the_call.
 """
 
-from ctxlab.summaries.asking import SummaryError, WriteSummaries
 from ctxlab.summaries.checks import RejectedReply
+from ctxlab.summaries.contract import Summary, SummaryError, WriteSummaries
 from ctxlab.summaries.labelled import (
     is_summary,
     language_of,
@@ -31,7 +31,7 @@ from ctxlab.summaries.labelled import (
     summary_text,
 )
 from ctxlab.summaries.prompts import HANDOFF_PROMPT, SECTIONS
-from ctxlab.summaries.writer import Summary, SummaryWriter
+from ctxlab.summaries.writer import SummaryWriter
 
 __all__ = [
     "HANDOFF_PROMPT",

@@ -7,40 +7,16 @@ attempt that failed, noted with its reason, and never a summary.
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from langchain_core.exceptions import ContextOverflowError
 from langchain_core.messages import AIMessage, BaseMessage
 
 from ctxlab.summaries.calls import Reply
 from ctxlab.summaries.checks import RejectedReply, reply_text
+from ctxlab.summaries.contract import Counter, SummaryError, WriteSummaries
 from ctxlab.summaries.entries import Redact
 from ctxlab.summaries.models import name_of
-
-
-class SummaryError(RuntimeError):
-    """No usable summary could be written; chained from the last cause."""
-
-
-class Counter(Protocol):
-    """What summaries need of a token counter."""
-
-    def text(self, text: str, /) -> float:
-        """Tokens of a bare text."""
-
-    def message(self, message: BaseMessage, /) -> float:
-        """Tokens of a message with its framing and calls."""
-
-
-@dataclass(frozen=True)
-class WriteSummaries:
-    """Effect: ask this model each prompt; the answer is their replies, in order.
-
-    An exception stands in the place of the reply of a call that failed.
-    """
-
-    prompts: tuple[list[BaseMessage], ...]
-    model: Any
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,14 @@ from dataclasses import dataclass, replace
 
 from langchain_core.messages import BaseMessage
 
-from ctxlab.summaries.asking import Counter, SummaryError, clip, prompt_tokens
+from ctxlab.summaries.asking import clip, prompt_tokens
 from ctxlab.summaries.chunks import split
+from ctxlab.summaries.contract import Counter, SummaryError
 from ctxlab.summaries.entries import Entry, Redact, entry
 from ctxlab.summaries.prompts import MERGE_NOTE, Prompt
 
 _REQUEST_CHARS = 4_000  # of the current request, which stays in the conversation itself
+_USEFUL_PART = 300  # tokens; enough for four short sections
 _SMALLEST_PART = 50  # tokens; a partial summary of less says nothing
 _PART_FRAME = 30  # tokens of JSON around a partial summary
 _SMALLEST_CHUNK = 64  # tokens; below that a window is too small to be worth a call
@@ -144,11 +146,15 @@ class Planner:
     def partial_limit(self, span: Span, limit: float, chunks: int) -> float:
         """Return the tokens of a partial summary, so that all fit one merge prompt.
 
+        Where the window is unknown, a chunk is what a prompt is known to hold.
+
         Raises:
             SummaryError: If that is too few to say anything in.
         """
-        if chunks == 1 or self.window is None:
+        if chunks == 1:
             return limit
+        if self.window is None:
+            return min(limit, max(_USEFUL_PART, self.chunk_tokens / chunks))
         bare = self.tokens(self._prompt(span, [], "", limit, MERGE_NOTE))
         room = 0.9 * ((self.window - bare) / chunks - _PART_FRAME)
         if room < min(limit, _SMALLEST_PART):

@@ -13,8 +13,7 @@ sent the replies. `write` and `awrite` drive it; so does the middleware's chain.
 
 import hashlib
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 from langchain_core.messages import BaseMessage
 from langchain_core.prompts import StringPromptTemplate
@@ -23,14 +22,18 @@ from ctxlab.summaries import calls
 from ctxlab.summaries.asking import (
     Asker,
     Bounds,
-    Counter,
     Ledger,
-    SummaryError,
-    WriteSummaries,
     guarded,
     is_overflow_error,
 )
 from ctxlab.summaries.calls import Reply
+from ctxlab.summaries.contract import (
+    Counter,
+    Summary,
+    SummaryError,
+    Wishes,
+    WriteSummaries,
+)
 from ctxlab.summaries.entries import Redact
 from ctxlab.summaries.labelled import is_summary, language_of
 from ctxlab.summaries.models import name_of, prepared, window_of
@@ -41,25 +44,6 @@ from ctxlab.summaries.plan import (
     redacted_span,
 )
 from ctxlab.summaries.prompts import HANDOFF_PROMPT, Prompt, missing_sections
-
-
-@dataclass(frozen=True)
-class Summary:
-    """A checked summary and what it took.
-
-    Args:
-        text: The summary.
-        calls: Prompts sent, failed ones and the merge included; retries are not.
-        input_tokens: Tokens of those prompts: the provider's figure where it gave
-            one, else counted.
-        notes: What is worth telling: failed attempts, missing sections.
-    """
-
-    text: str
-    calls: int
-    input_tokens: int
-    notes: tuple[str, ...]
-
 
 Writing = Generator[WriteSummaries, list[Reply], Summary]
 _Text = Generator[WriteSummaries, list[Reply], str]
@@ -79,7 +63,8 @@ class SummaryWriter:
         prompt: Text with `{payload}` (or `{messages}`) once, or a string template.
         counter: Counts tokens of texts and messages; UTF-8 bytes ÷ 4 by default.
         chunk_tokens: Tokens of history that go into one call.
-        max_summary_tokens: Tokens a summary may have.
+        max_summary_tokens: Tokens a summary may have; a longer one is refused. To stop
+            a model earlier, give it a limit of its own: `model.bind(max_tokens=3_000)`.
         max_input_tokens: Tokens a whole prompt may have; by default the smallest
             window in the models' profiles, less the output and a tenth for the
             estimate's error.
@@ -136,7 +121,9 @@ class SummaryWriter:
             window=max_input_tokens or min(filter(None, windows), default=None),
         )
 
-    def write(self, messages: Sequence[BaseMessage], **wishes: Any) -> Summary:
+    def write(
+        self, messages: Sequence[BaseMessage], **wishes: Unpack[Wishes]
+    ) -> Summary:
         """Write a summary now; arguments and errors are those of `writing`."""
         flow = self.writing(messages, **wishes)
         try:
@@ -149,7 +136,9 @@ class SummaryWriter:
         finally:
             flow.close()
 
-    async def awrite(self, messages: Sequence[BaseMessage], **wishes: Any) -> Summary:
+    async def awrite(
+        self, messages: Sequence[BaseMessage], **wishes: Unpack[Wishes]
+    ) -> Summary:
         """Like `write`, without blocking the running loop."""
         flow = self.writing(messages, **wishes)
         try:
