@@ -182,6 +182,21 @@ async def test_b55_after_an_overflow_the_prompts_are_made_smaller() -> None:
         assert any("smaller chunks" in note for note in summary.notes)
 
 
+def test_b55_other_words_for_an_overflow_can_be_told() -> None:
+    def picky(messages: list[BaseMessage]) -> str:
+        if len(messages[-1].text) > 30_000:
+            raise ValueError("that is too much for me")
+        return GOOD
+
+    span = [human("more " * 9_000)]  # 11,254 tokens: one chunk
+    with pytest.raises(SummaryError, match="too much for me"):
+        SummaryWriter(picky).write(span)
+    told = SummaryWriter(picky, is_overflow=lambda error: "too much" in str(error))
+    summary = told.write(span)
+    assert summary.text == GOOD
+    assert summary.calls == 1 + 2 + 1  # refused whole, two smaller chunks, the merge
+
+
 def test_b55_a_model_that_always_overflows_ends_in_an_error() -> None:
     model = SimulatedChatModel(context_window=300)
     with pytest.raises(SummaryError) as caught:
