@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
 from langchain.agents.middleware import AgentMiddleware, SummarizationMiddleware
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import (
@@ -15,6 +16,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 
+from ctxlab import RequestOnlySummarizationMiddleware
 from ctxlab.lab import (
     Fact,
     SimulatedChatModel,
@@ -25,6 +27,7 @@ from ctxlab.lab import (
     transcript_names,
 )
 from ctxlab.lab.replays import state_fingerprint
+from tests.strategies import conversations
 
 THREAD = Path(__file__).parent / "data" / "threads" / "harbour_export.json"
 LOOK = {
@@ -32,6 +35,7 @@ LOOK = {
     "description": "Look somewhere.",
     "parameters": {"type": "object", "properties": {"at": {"type": "string"}}},
 }
+TOOL = {**LOOK, "name": "tool"}  # the one that random conversations call
 
 
 def called(*ids):
@@ -104,8 +108,8 @@ def test_the_provider_gets_system_prompt_tools_and_all_messages():
 
 
 async def test_sync_and_async_send_the_same_requests(thread):
-    settings = {"window": 32_768, "overhead": 6_000}
-    sync, waited = replay(thread, **settings), await areplay(thread, **settings)
+    window = {"window": 32_768, "overhead": 6_000}
+    sync, waited = replay(thread, **window), await areplay(thread, **window)
 
     assert sync.rows() == waited.rows()
     assert sync.failed_turns == waited.failed_turns
@@ -187,7 +191,7 @@ def test_what_followed_a_lost_answer_does_not_stand_alone_in_the_next_turn():
     lived = replay(transcript(*chat), model=SimulatedChatModel(failures={0: OSError()}))
 
     assert "more" not in [message.text for message in lived.state_messages]
-    assert "turn 1: 1 messages after the lost answer left out" in lived.notes
+    assert "turn 1: messages left out after the lost answer: 1" in lived.notes
 
 
 # -- recordings with gaps: nothing is repaired in silence ----------------
@@ -238,7 +242,7 @@ def test_b07_a_note_between_two_results_is_given_with_the_next_turn():
     lived = replay(transcript(*chat))
 
     assert [m.text for m in lived.state_messages[4:6]] == ["done", "note"]
-    assert lived.notes == ["turn 1: 1 messages moved to the next turn"]
+    assert lived.notes == ["turn 1: messages moved to the next turn: 1"]
 
 
 def test_a_question_that_was_never_answered_waits_for_the_next():
@@ -247,8 +251,33 @@ def test_a_question_that_was_never_answered_waits_for_the_next():
     assert kinds(lived.state_messages) == "ha"
     assert lived.notes == [
         "turn 2: no reply recorded",
-        "turn 2: the last 1 messages are not given",
+        "turn 2: messages not given at the end: 1",
     ]
+
+
+def test_a_tool_without_a_schema_is_taken_from_its_calls():
+    lived = replay(Transcript(ONE_LOOP, name="t"))
+
+    assert lived.notes == ["schemas taken from the calls: look"]
+    assert lived.exchanges[0].tools[0]["function"]["name"] == "look"
+    assert kinds(lived.state_messages) == "hattaha"
+
+
+@settings(max_examples=40, deadline=None)
+@given(conversations(malformed=True))
+def test_any_conversation_is_replayed_and_what_is_missing_is_noted(messages):
+    """Whatever was recorded: no turn fails, nothing is doubled, no loss is silent."""
+    recorded = Transcript(messages, [TOOL], imported=True)
+    lived = replay(recorded)
+
+    given_ids = [message.id for message in recorded.messages]
+    state_ids = [message.id for message in lived.state_messages]
+    missing = set(given_ids) - set(state_ids)
+    made_up = [m for m in lived.state_messages if m.id not in given_ids]
+    assert lived.failed_turns == []
+    assert len(set(state_ids)) == len(state_ids)
+    assert all(message.text == "No result was recorded." for message in made_up)
+    assert not (missing or made_up) or lived.notes
 
 
 # -- with middlewares ----------------------------------------------------
@@ -304,6 +333,42 @@ def test_call_records_are_collected_while_the_replay_runs():
 
     assert lived.calls == [1, 3, 5]
     assert keeps.listeners == []
+
+
+def ctxlab_middleware(writer):
+    return RequestOnlySummarizationMiddleware(
+        writer,
+        trigger=("tokens", 24_000),
+        keep=("tokens", 12_000),
+        summary_chunk_tokens=6_000,
+    )
+
+
+def handoff(messages):
+    return "\n".join(
+        f"## {name}\nNone"
+        for name in ("SESSION INTENT", "SUMMARY", "ARTIFACTS", "NEXT STEPS")
+    )
+
+
+async def test_m2_request_only_saves_the_thread_and_leaves_the_checkpoint_alone(
+    thread,
+):
+    """Two turns fail without it (see above); with it none, sync and async alike."""
+    window = {"window": 32_768, "overhead": 6_000}
+    writer = SimulatedChatModel(replies=handoff)
+    lived = replay(thread, [ctxlab_middleware(writer)], summary_model=writer, **window)
+    waited = await areplay(thread, [ctxlab_middleware(writer)], **window)
+
+    assert lived.failed_turns == waited.failed_turns == []
+    assert len(lived.summary_calls) > 0
+    assert len(lived.calls) == len(lived.requests)
+    assert state_fingerprint(lived.state_messages) == (
+        state_fingerprint(thread.messages)
+    )
+    assert [kinds(request) for request in lived.requests] == [
+        kinds(request) for request in waited.requests
+    ]
 
 
 # -- what a replay shows -------------------------------------------------
@@ -412,16 +477,16 @@ def test_a_real_models_refusal_is_a_failed_turn():
 
 
 @pytest.mark.parametrize(
-    ("settings", "says"),
+    ("arguments", "says"),
     [
         ({"window": 100, "overhead": 100}, "leaves no room"),
         ({"window": 9, "model": SimulatedChatModel()}, "not both"),
         ({"model": SimulatedChatModel(replies=["a"])}, "give a model no replies"),
     ],
 )
-def test_bad_settings_are_one_clear_error(settings, says):
+def test_bad_settings_are_one_clear_error(arguments, says):
     with pytest.raises(ValueError, match=says):
-        replay(load_transcript("order_desk"), **settings)
+        replay(load_transcript("order_desk"), **arguments)
 
 
 def test_one_checkpointer_holds_many_threads():

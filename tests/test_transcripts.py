@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from hypothesis import given, settings
 from langchain_core.messages import (
     AIMessage,
     HumanMessage,
@@ -19,6 +20,7 @@ from ctxlab.lab import (
     transcript_names,
 )
 from ctxlab.lab.turns import split_turns
+from tests.strategies import conversations
 
 
 def called(*ids, text=""):
@@ -196,6 +198,17 @@ def test_turns_of(case):
     assert shapes(messages) == expected
     assert [turn.start for turn in turns[1:]] == [turn.stop for turn in turns[:-1]]
     assert (turns[0].start, turns[-1].stop) == (0, len(messages))
+
+
+@settings(deadline=None)
+@given(conversations(malformed=True))
+def test_turns_hold_every_message_once(messages):
+    held = []
+    for turn in split_turns(messages):
+        held += [*turn.inputs, *turn.rest, *(step.reply for step in turn.steps)]
+        held += [m for step in turn.steps for m in step.results.values()]
+
+    assert sorted(m.id for m in held) == sorted(m.id for m in messages)
 
 
 def test_a_reused_call_id_keeps_its_own_result():

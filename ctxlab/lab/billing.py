@@ -10,7 +10,7 @@ bytes / 3 of what is sent, plus 3 a message; a real tokenizer can take its place
 A provider caches prefixes: what a request shares with an earlier one from the first
 byte on is read from the cache. `PrefixCache` finds how many messages that is.
 Left out: the smallest prefix that is cached (OpenAI: 1,024 tokens, steps of 128) and
-the minutes a cache lives. Lesson: 01_what_a_request_is.
+the minutes a cache lives. Lesson: 01_fill_the_window.
 """
 
 import threading

@@ -10,7 +10,7 @@ more entry: a name, a test, a reader.
 ['Hi']
 
 Nothing is repaired: an unanswered call or a result without its call comes in as it
-is. What had to be guessed stands in `notes`. Lesson: 12_your_own_agent.
+is. What had to be guessed stands in `notes`. Lesson: 12_tune_on_a_transcript.
 """
 
 import json

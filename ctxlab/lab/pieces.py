@@ -6,7 +6,7 @@ last piece, as providers send them. Put together again the pieces are the reply.
 >>> [piece.text for piece in reply_chunks(AIMessage("one two three"), size=8)]
 ['one two ', 'three', '']
 
-Left out: calls that arrive half written. Lesson: 01_what_a_request_is.
+Left out: calls that arrive half written. Lesson: 01_fill_the_window.
 """
 
 from collections.abc import Iterator

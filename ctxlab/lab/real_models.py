@@ -8,7 +8,7 @@ and the refusal, and puts the recorded answer in place of the model's.
 
 It belongs innermost, behind every other middleware, where a request is what the
 provider gets. Left out: what was streamed before the answer was replaced.
-Lesson: 12_your_own_agent.
+Lesson: 13_run_real_models.
 """
 
 from collections.abc import Awaitable, Callable

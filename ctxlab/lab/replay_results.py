@@ -53,6 +53,7 @@ class Replay:
         transcript: The conversation that was replayed.
         model: The model that was asked; a simulated one has a `log` of its own.
         summary_model: The model whose requests count as summary calls, if any.
+        log: Gives every request that reached the provider; see `exchanges`.
         calls: One `CallRecord` per model call, from middlewares that keep them.
         failed_turns: Turns that ended in an exception or in a visible refusal.
         state_messages: The messages of the checkpoint after the last turn.
@@ -62,11 +63,11 @@ class Replay:
     transcript: Transcript
     model: Any
     summary_model: Any = None
+    log: Callable[[], list[Exchange]] = list
     calls: list[Any] = field(default_factory=list)
     failed_turns: list[FailedTurn] = field(default_factory=list)
     state_messages: list[BaseMessage] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    _log: Callable[[], list[Exchange]] = list
     _rows: list[dict[str, Any]] = field(default_factory=list)
     _summaries_before: int = 0
 
@@ -76,7 +77,7 @@ class Replay:
     @property
     def exchanges(self) -> list[Exchange]:
         """Every request that reached the provider, with its bill, oldest first."""
-        return self._log()
+        return self.log()
 
     @property
     def requests(self) -> list[list[BaseMessage]]:

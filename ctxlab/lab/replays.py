@@ -19,12 +19,15 @@ replays without an agent (`what_if`). Lesson: 00_start_here.
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
+from ctxlab.lab.billing import Exchange
+from ctxlab.lab.importers import tools_from_calls
 from ctxlab.lab.real_models import RecordedAnswers
 from ctxlab.lab.recorded import Recording, RecordingEnds
 from ctxlab.lab.replay_results import FailedTurn, Replay, state_fingerprint
@@ -32,7 +35,7 @@ from ctxlab.lab.simulated import SimulatedChatModel
 from ctxlab.lab.transcripts import Transcript
 from ctxlab.lab.turns import Turn
 
-__all__ = ["FailedTurn", "Replay", "areplay", "replay", "state_fingerprint"]
+__all__ = ["FailedTurn", "Progress", "Replay", "areplay", "replay", "state_fingerprint"]
 
 Progress = Callable[[int, int], None]
 
@@ -56,6 +59,23 @@ def _unanswered(messages: Sequence[BaseMessage]) -> list[str]:
     return waiting
 
 
+@dataclass
+class _Asked:
+    """The model that is asked, what must stand in front of it, and its bills."""
+
+    model: Any
+    middleware: list[Any]
+    log: Callable[[], list[Exchange]]
+
+
+def _asked_model(model: Any, recording: Recording) -> _Asked:
+    if isinstance(model, SimulatedChatModel):
+        simulated = model.fresh(replies=recording.reply)
+        return _Asked(simulated, [], lambda: simulated.log)
+    answers = RecordedAnswers(recording)
+    return _Asked(model, [answers], lambda: list(answers.log))
+
+
 class _Run:
     """A replay in progress: all of it but the calls that block or are awaited."""
 
@@ -74,24 +94,28 @@ class _Run:
     ) -> None:
         self.recording, self.progress = Recording(), progress
         self.middleware, self.carried = list(middleware), list[BaseMessage]()
-        inner: list[Any] = []
-        model = _settle(model, window, overhead)
-        if isinstance(model, SimulatedChatModel):
-            model = simulated = model.fresh(replies=self.recording.reply)
-            self.replay = Replay(transcript, model, summary_model)
-            self.replay._log = lambda: simulated.log
-        else:
-            inner = [answers := RecordedAnswers(self.recording)]
-            self.replay = Replay(transcript, model, summary_model)
-            self.replay._log = lambda: list(answers.log)
+        asked = _asked_model(_settle(model, window, overhead), self.recording)
+        self.replay = Replay(transcript, asked.model, summary_model, asked.log)
         self.config: Any = {"configurable": {"thread_id": thread_id or transcript.name}}
         self.agent: Any = create_agent(
-            model,
-            self.recording.tools(transcript.tools),
+            asked.model,
+            self.recording.tools(self._schemas()),
             system_prompt=transcript.system or None,
-            middleware=[*self.middleware, *inner],
+            middleware=[*self.middleware, *asked.middleware],
             checkpointer=checkpointer or InMemorySaver(),
         )
+
+    def _schemas(self) -> list[dict[str, Any]]:
+        """Return the tools of the transcript, and those that only its calls show."""
+        schemas = list(self.replay.transcript.tools)
+        given = [t.name for each in self.middleware for t in getattr(each, "tools", ())]
+        known = {schema["name"] for schema in schemas} | set(given)
+        called = tools_from_calls(self.replay.transcript.messages)
+        unknown = [schema for schema in called if schema["name"] not in known]
+        if unknown:
+            names = ", ".join(schema["name"] for schema in unknown)
+            self.replay.notes.append(f"schemas taken from the calls: {names}")
+        return [*schemas, *unknown]
 
     @contextmanager
     def listening(self) -> Iterator[None]:
@@ -122,9 +146,7 @@ class _Run:
             if self.progress:
                 self.progress(number, len(turns))
         if self.carried:
-            self.note(
-                len(turns), f"the last {len(self.carried)} messages are not given"
-            )
+            self.note(len(turns), f"messages not given at the end: {len(self.carried)}")
 
     def finish(
         self, number: int, turn: Turn, error: Any, messages: list[BaseMessage]
@@ -152,7 +174,7 @@ class _Run:
         self, number: int, failed: bool, messages: Sequence[BaseMessage]
     ) -> None:
         if self.recording.unused and not failed:
-            self.note(number, f"{self.recording.unused} recorded replies not asked for")
+            self.note(number, f"replies not asked for: {self.recording.unused}")
         for call_id in self.recording.made_up:
             self.note(number, f"no result of call {call_id!r} recorded; told so")
         for call_id in _unanswered(messages):
@@ -160,13 +182,14 @@ class _Run:
 
     def _carry(self, number: int, turn: Turn, failed: bool) -> None:
         """Keep for the next turn what no agent loop produces at its place."""
-        others = [m for m in turn.rest if isinstance(m, HumanMessage | SystemMessage)]
+        kinds = HumanMessage | SystemMessage
+        others: list[BaseMessage] = [m for m in turn.rest if isinstance(m, kinds)]
         # What followed an answer that never came would stand there alone.
         self.carried = others if failed else list(turn.rest)
-        if dropped := len(turn.rest) - len(self.carried):
-            self.note(number, f"{dropped} messages after the lost answer left out")
+        if left_out := len(turn.rest) - len(self.carried):
+            self.note(number, f"messages left out after the lost answer: {left_out}")
         if others:
-            self.note(number, f"{len(others)} messages moved to the next turn")
+            self.note(number, f"messages moved to the next turn: {len(others)}")
 
 
 def _settle(model: Any, window: int | None, overhead: float) -> Any:

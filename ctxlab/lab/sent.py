@@ -10,7 +10,7 @@ find the cached prefix, and looks for planted facts in it.
 'One moment.lookup_order{"order_id": "A7"}'
 
 Reasoning and signatures are left out (most providers do not take them back), and
-an image or a file is a marker here, never its base64. Lesson: 01_what_a_request_is.
+an image or a file is a marker here, never its base64. Lesson: 01_fill_the_window.
 """
 
 import json

@@ -15,7 +15,7 @@ Traceback (most recent call last):
 ctxlab.lab.vendor_errors.VendorContextOverflow: Error code: 400 - {'error': ...
 
 Left out: sampling and time. The bill is in `billing.py`, the vendors' words in
-`vendor_errors.py`. Lessons: all; 01_what_a_request_is opens the bill.
+`vendor_errors.py`. Lessons: all; 01_fill_the_window opens the bill.
 """
 
 import math

@@ -11,7 +11,7 @@ is not a silent loss.
 >>> message_record(HumanMessage("Hi", id="m-0"))
 {'type': 'human', 'id': 'm-0', 'content': 'Hi'}
 
-Left out: usage and metadata of the recorded run. Lesson: 12_your_own_agent.
+Left out: usage and metadata of the recorded run. Lesson: 12_tune_on_a_transcript.
 """
 
 from typing import Annotated, Any, Literal

@@ -14,7 +14,7 @@ what the tuner and the benchmarks measure on.
 ['A-17']
 
 Own files are strict (`transcript_format.py`): an error names file and place. Imported
-threads are taken as they are (`importers.py`). Lesson: 12_your_own_agent.
+threads are taken as they are (`importers.py`). Lesson: 12_tune_on_a_transcript.
 """
 
 import difflib

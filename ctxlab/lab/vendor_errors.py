@@ -11,7 +11,7 @@ raises these, so that what recognises an overflow is tried on real wording.
 "This model's maximum context length is 8192 tokens. H"
 
 The texts follow vendors' documentation and public issue threads. Left out: what a
-provider says when input plus *output* is too much. Lesson: 10_the_chain.
+provider says when input plus *output* is too much. Lesson: 10_protect_the_call.
 """
 
 from collections.abc import Callable
