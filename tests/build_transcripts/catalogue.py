@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.build_transcripts.engineering import EngineeringWorkbench
-from tests.build_transcripts.script import Player, PlainWorkbench, Workbench
+from tests.build_transcripts.ferry import FerryWorkbench
+from tests.build_transcripts.script import PlainWorkbench, Player, Workbench
 from tests.build_transcripts.tools import read_tools
 
 SCRIPTS = Path(__file__).parent / "scripts"
@@ -31,6 +32,7 @@ RECIPES = (
         "Two weeks on a billing service: an agent with tools",
         EngineeringWorkbench,
     ),
+    Recipe("chinese_chat", "zh", "一本小说、一次旅行和一年的夜晚", FerryWorkbench),
 )
 
 
