@@ -257,7 +257,7 @@ def test_a_garbage_first_sample_is_left_behind():
 
 def test_old_samples_leave_the_window():
     old = [UsageSample(1_000 * n, 90_000 + 3_000 * n) for n in range(50)]
-    new = [UsageSample(1_000 * n, 2_000 + 1_000 * n) for n in range(24)]
+    new = [UsageSample(1_000 * n, 2_000 + 1_000 * n) for n in range(48)]
     assert AnchoredCalibration().fit([*old, *new]) == AnchoredCalibration().fit(new)
 
 

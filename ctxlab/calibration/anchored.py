@@ -17,7 +17,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ctxlab.calibration.lines import Line, check_scales
-from ctxlab.calibration.samples import Point, UsageSample, usable_points
+from ctxlab.calibration.samples import Point, UsageSample, usable_point
+
+Step = tuple[float, float]  # change of local, change of provider tokens
 
 FIRST_DEVIATION = 0.10  # of an increment, until the first one was seen
 
@@ -56,7 +58,7 @@ class AnchoredCalibration:
     is the worst of all fits as soon as one sample in ten is garbage.
 
     Guards:
-        window: 24 samples; older ones tell of other content, and a fit stays cheap.
+        window: 48 samples; older ones tell of other content.
         prior_tokens: The slope starts at 1.0 as if 1,000 tokens had shown it.
         min_scale, max_scale: 0.5 to 4; under 1 because a counter may count too much.
         gate_tokens, gate_share: A sample that jumps by more than 300 tokens plus 35 %
@@ -70,7 +72,7 @@ class AnchoredCalibration:
     (4100.0, 4131)
     """
 
-    window: int = 24
+    window: int = 48
     prior_tokens: float = 1_000
     min_scale: float = 0.5
     max_scale: float = 4.0
@@ -82,77 +84,117 @@ class AnchoredCalibration:
         if self.window < 2 or self.prior_tokens <= 0:
             raise ValueError(
                 f"window must be >= 2 and prior_tokens > 0, got {self.window} and "
-                f"{self.prior_tokens}; the defaults are 24 and 1,000"
+                f"{self.prior_tokens}; the defaults are 48 and 1,000"
             )
 
     def fit(
         self, samples: Sequence[UsageSample], *, fixed_tokens: float | None = None
     ) -> AnchoredLine | None:
         """Return the line, or None without a usable sample."""
-        points = usable_points(samples[-self.window :], fixed_tokens)
-        if not points:
-            return None
-        slope = _Slope(self)
-        x, y, scope = points[0]
-        held: Point | None = None
-        dropped = 0
-        for point in points[1:]:
-            new_x, new_y, new_scope = point
-            dx, dy = new_x - x, new_y - y
-            priced_anew = new_y if new_scope != scope else 0.0
-            if self._jumps(slope.value, dx, dy, priced_anew):
-                before, held = held, point
-                if before is None:
-                    continue
-                first_dx, first_dy = before[0] - x, before[1] - y
-                dx, dy = dx - first_dx, dy - first_dy
-                if self._jumps(slope.value, dx, dy):
-                    if not self._same_slope(first_dx, first_dy, dx, dy):
-                        dropped += 1
-                        continue
-                    slope.learn(first_dx, first_dy, vouched=True)
-                scope = before[2]
-            elif held is not None:
-                dropped += 1
-            if new_scope == scope:
-                slope.learn(dx, dy)
-            x, y, scope, held = new_x, new_y, new_scope, None
-        return AnchoredLine(
-            y - slope.value * x,
-            slope.value,
-            "gate" if held else "",
-            anchor=x,
-            deviation=slope.deviation,
-            dropped=dropped,
-        )
+        track = AnchoredTrack(self, fixed_tokens)
+        for sample in samples[-self.window :]:
+            track.add(sample)
+        return track.line(fixed_tokens)
 
-    def _jumps(
+    def jumps(
         self, slope: float, dx: float, dy: float, priced_anew: float = 0.0
     ) -> bool:
+        """Return whether a step is too far off the slope to be trusted at once."""
         gate = self.gate_tokens + self.gate_share * (abs(dx) + priced_anew)
         return abs(dy - slope * dx) > gate
 
-    def _same_slope(
-        self, first_dx: float, first_dy: float, dx: float, dy: float
-    ) -> bool:
+    def same_slope(self, first: Step, second: Step) -> bool:
         """Tell two steps of one unexpected slope from two garbage samples."""
-        slope = first_dy / first_dx if first_dx else 0.0
-        return self.min_scale <= slope <= self.max_scale and not self._jumps(
-            slope, dx, dy
+        slope = first[1] / first[0] if first[0] else 0.0
+        allowed = self.min_scale <= slope <= self.max_scale
+        return allowed and not self.jumps(slope, *second)
+
+
+class AnchoredTrack:
+    """What the samples so far have taught; one more costs next to nothing.
+
+    Args:
+        rules: The guards.
+        fixed_tokens: Fixed part that every sample is moved to; None moves none.
+
+    >>> track = AnchoredTrack(AnchoredCalibration())
+    >>> for local in (1_000, 1_500):
+    ...     track.add(UsageSample(local, 3_000 + local))
+    >>> track.line().predict(2_000)
+    5000.0
+    """
+
+    def __init__(
+        self, rules: AnchoredCalibration, fixed_tokens: float | None = None
+    ) -> None:
+        self.rules, self.fixed_tokens = rules, fixed_tokens
+        self.run = self.rise = rules.prior_tokens
+        self.slope = min(max(1.0, rules.min_scale), rules.max_scale)
+        self.deviation = FIRST_DEVIATION
+        self.anchor: Point | None = None
+        self.held: Point | None = None
+        self.dropped = 0
+
+    def copy(self) -> "AnchoredTrack":
+        """Return a track that learns on by itself."""
+        twin = object.__new__(AnchoredTrack)
+        twin.__dict__.update(self.__dict__)
+        return twin
+
+    def line(self, fixed_tokens: float | None = None) -> AnchoredLine | None:
+        """Return the line through the newest trusted sample, if there is one."""
+        if self.anchor is None:
+            return None
+        x, y, _ = self.anchor
+        if fixed_tokens is not None and self.fixed_tokens is not None:
+            y += fixed_tokens - self.fixed_tokens
+        return AnchoredLine(
+            y - self.slope * x,
+            self.slope,
+            "gate" if self.held else "",
+            anchor=x,
+            deviation=self.deviation,
+            dropped=self.dropped,
         )
 
+    def add(self, sample: UsageSample) -> None:
+        """Learn one more sample, newer than all before; pass over an unusable one."""
+        point = usable_point(sample, self.fixed_tokens)
+        if point is None:
+            return
+        if self.anchor is None:
+            self.anchor = point
+            return
+        x, y, scope = self.anchor
+        step = point[0] - x, point[1] - y
+        if self.rules.jumps(self.slope, *step, 0.0 if point[2] == scope else point[1]):
+            agreed = self._second_opinion(point)
+            if agreed is None:
+                return
+            step, scope = agreed
+        elif self.held is not None:
+            self.dropped += 1
+        if point[2] == scope:
+            self._learn(*step)
+        self.anchor, self.held = point, None
 
-class _Slope:
-    """Provider tokens per local token, learned from one increment after the other."""
+    def _second_opinion(self, point: Point) -> tuple[Step, str] | None:
+        """Hold a jump back; return the step from the held one if they agree."""
+        before, self.held = self.held, point
+        if before is None or self.anchor is None:
+            return None
+        first = before[0] - self.anchor[0], before[1] - self.anchor[1]
+        step = point[0] - before[0], point[1] - before[1]
+        if self.rules.jumps(self.slope, *step):
+            if not self.rules.same_slope(first, step):
+                self.dropped += 1
+                return None
+            self._learn(*first, vouched=True)
+        return step, before[2]
 
-    def __init__(self, limits: AnchoredCalibration) -> None:
-        self.low, self.high = limits.min_scale, limits.max_scale
-        self.run = self.rise = limits.prior_tokens
-        self.value = min(max(1.0, self.low), self.high)
-        self.deviation = FIRST_DEVIATION
-
-    def learn(self, dx: float, dy: float, *, vouched: bool = False) -> None:
-        size, error = abs(dx), abs(dy - self.value * dx)
+    def _learn(self, dx: float, dy: float, *, vouched: bool = False) -> None:
+        """Take an increment into the slope: provider tokens per local token."""
+        size, error = abs(dx), abs(dy - self.slope * dx)
         if not size:
             return
         self.deviation += 0.2 * (min(1.0, error / size) - self.deviation)
@@ -161,4 +203,5 @@ class _Slope:
         weight = usual / error if error > usual and not vouched else 1.0
         self.run += weight * size
         self.rise += weight * (dy if dx > 0 else -dy)
-        self.value = min(max(self.rise / self.run, self.low), self.high)
+        low, high = self.rules.min_scale, self.rules.max_scale
+        self.slope = min(max(self.rise / self.run, low), high)

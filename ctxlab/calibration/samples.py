@@ -98,12 +98,16 @@ def usable_points(
     samples: Sequence[UsageSample], fixed_tokens: float | None
 ) -> list[Point]:
     """Return the samples that can be meant, moved to today's fixed part (row X3)."""
-    points = []
-    for sample in samples:
-        local, provider = sample.local_input_tokens, sample.provider_input_tokens
-        # Without a fingerprint, 0 fixed tokens means "unknown", which moves nothing.
-        if fixed_tokens is not None and (sample.fingerprint or sample.fixed_tokens):
-            provider += fixed_tokens - sample.fixed_tokens
-        if 0 < provider < math.inf and 0 <= local < math.inf:  # false for NaN
-            points.append((local, provider, sample.fingerprint))
-    return points
+    found = [usable_point(sample, fixed_tokens) for sample in samples]
+    return [point for point in found if point is not None]
+
+
+def usable_point(sample: UsageSample, fixed_tokens: float | None) -> Point | None:
+    """Return a sample moved to today's fixed part, or None if it cannot be meant."""
+    local, provider = sample.local_input_tokens, sample.provider_input_tokens
+    # Without a fingerprint, 0 fixed tokens means "unknown", which moves nothing.
+    if fixed_tokens is not None and (sample.fingerprint or sample.fixed_tokens):
+        provider += fixed_tokens - sample.fixed_tokens
+    if 0 < provider < math.inf and 0 <= local < math.inf:  # false for NaN
+        return local, provider, sample.fingerprint
+    return None

@@ -16,13 +16,12 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from ctxlab.calibration import Fit, usable_input_tokens
 from ctxlab.chain.policy import FixedPart, Policy, model_name, tool_names
-from ctxlab.chain.samples import entry_of
+from ctxlab.chain.samples import entry_of, first_to_learn
 from ctxlab.estimates import Estimate, estimate
 from ctxlab.records import Action, CallRecord, whole_parts
 from ctxlab.summaries import is_summary, language_of
 from ctxlab.views import LiveView
 
-SAMPLE_WINDOW = 24
 ANSWERS_TO_SEARCH = 8
 
 
@@ -170,11 +169,10 @@ class Call:
     def _fit(self) -> Fit | None:
         if not self.policy.settings.use_reported_usage:
             return None
-        answers = self.history.answers[-SAMPLE_WINDOW:]
+        answers = self.history.answers
+        answers = answers[first_to_learn(len(answers)) :]
         samples = self.policy.samples.samples(self.messages[i] for i in answers)
-        if not samples:
-            return None
-        return self.policy.calibration.fit(samples, fixed_tokens=self.fixed.tokens)
+        return self.policy.fits.fit(self.policy.calibration, samples, self.fixed.tokens)
 
     def _reported(self) -> float | None:
         """Return the last bill plus what was added, if this request extends it."""

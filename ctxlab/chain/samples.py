@@ -6,14 +6,16 @@ same message objects come by at every call, so what was read is kept beside them
 Lesson: 07_fit_the_overhead.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from langchain_core.messages import BaseMessage
 
-from ctxlab.calibration import UsageSample
+from ctxlab.calibration import AnchoredCalibration, Calibration, Fit, UsageSample
+from ctxlab.calibration.anchored import AnchoredTrack
 
 METADATA_KEY = "ctxlab"
+BLOCK = 24
 
 
 def entry_of(message: BaseMessage) -> dict[str, Any]:
@@ -58,3 +60,62 @@ class SampleBook:
             if entry[1] is not None:
                 found.append(entry[1])
         return found
+
+
+def first_to_learn(answers: int) -> int:
+    """Return the first of so many answers to learn from.
+
+    The window begins anew every 24 answers, so that between two beginnings one more
+    answer only adds to what is known; and it depends on nothing but their number.
+    """
+    return max(0, (answers // BLOCK - 1) * BLOCK)
+
+
+class FitBook:
+    """Fits that learn on, sample by sample, within a run; thread-safe.
+
+    Args:
+        size: Number of conversations to remember; then the book starts afresh.
+    """
+
+    def __init__(self, size: int = 256) -> None:
+        self.size = size
+        # The samples stand beside their track, so that their ids stay their own.
+        self._tracks: dict[tuple[int, ...], tuple[AnchoredTrack, Any]] = {}
+
+    def fit(
+        self,
+        calibration: Calibration,
+        samples: Sequence[UsageSample],
+        fixed_tokens: float,
+    ) -> Fit | None:
+        """Return what a calibration learns from these samples, oldest first."""
+        if not isinstance(calibration, AnchoredCalibration) or not samples:
+            return calibration.fit(samples, fixed_tokens=fixed_tokens)
+        return self._track(calibration, samples, fixed_tokens).line(fixed_tokens)
+
+    def _track(
+        self,
+        calibration: AnchoredCalibration,
+        samples: Sequence[UsageSample],
+        fixed_tokens: float,
+    ) -> AnchoredTrack:
+        known = self._tracks.get(_name(samples))
+        if known:
+            return known[0]
+        before = self._tracks.pop(_name(samples[:-1]), None) if samples[1:] else None
+        if before:
+            track = before[0].copy()
+            track.add(samples[-1])
+        else:
+            track = AnchoredTrack(calibration, fixed_tokens)
+            for sample in samples:
+                track.add(sample)
+        if len(self._tracks) > self.size:
+            self._tracks = {}
+        self._tracks[_name(samples)] = track, (samples[0], samples[-1])
+        return track
+
+
+def _name(samples: Sequence[UsageSample]) -> tuple[int, ...]:
+    return id(samples[0]), id(samples[-1]), len(samples)
