@@ -104,7 +104,7 @@ def settings_from(config: str | None) -> Settings:
         return Settings()
     try:
         return Settings.from_yaml(Path(config))
-    except ValueError as error:
+    except (ValueError, TypeError) as error:  # a key that is no text: TypeError
         said = str(error)
         raise ValueError(said if config in said else f"{config}: {said}") from error
 
