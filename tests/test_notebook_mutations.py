@@ -89,11 +89,13 @@ def package_from(folder: Path) -> Iterator[None]:
 
 
 def copied(folder: Path, mutation: Mutation | None = None) -> Path:
-    """Copy package and data, change one line; return the folder to import from."""
+    """Copy package, data and the files beside them, change one line; return where."""
     without = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "ctxlab", folder / "ctxlab", ignore=without)
     shutil.copytree(ROOT / "data", folder / "data")
-    shutil.copy(ROOT / "pyproject.toml", folder)  # by which the data is found
+    for file in ROOT.iterdir():  # pyproject.toml says where the data is
+        if file.is_file():
+            shutil.copy(file, folder)
     if mutation:
         module = folder / "ctxlab" / mutation.module
         text = module.read_text("utf-8")

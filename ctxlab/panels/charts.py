@@ -25,6 +25,7 @@ from ctxlab.panels.vocabulary import KINDS, Kind
 
 GREY = "#888888"
 GRID = "rgba(128,128,128,0.3)"
+_BELOW = {"yref": "container", "y": 0, "yanchor": "bottom"}  # under the axis title
 #: What a marker above a bar means: (name, plotly symbol).
 EVENTS = (("compaction", "triangle-down"), ("refusal", "x"))
 _EVENT_OF = {"compact": "compaction", "recover": "compaction", "refuse": "refusal"}
@@ -74,13 +75,12 @@ def timeline(
     places = list(range(1, len(rows) + 1))
     bars = [_bar(kind, places, [parts for parts, _ in rows]) for kind in KINDS]
     events = [
-        _event(name, symbol, [at for at in places if _event_at(rows, at) == name], rows)
+        _event(name, symbol, [at for at in places if _event_at(rows, at) == name], bars)
         for name, symbol in EVENTS
     ]
     figure = _styled([*bars, *events], x=unit, y="tokens in the request", lines=lines)
-    return Chart(
-        figure.update_layout(barmode="stack"), lambda f: _say_timeline(f, unit)
-    )
+    figure.update_layout(barmode="stack", yaxis_range=[0, 1.12 * _top(figure)])
+    return Chart(figure, lambda f: _say_timeline(f, unit))
 
 
 def composition(requests: Mapping[str, Mapping[str, float]]) -> Chart:
@@ -100,6 +100,7 @@ def composition(requests: Mapping[str, Mapping[str, float]]) -> Chart:
                 orientation="h",
                 name=f"{kind.letter} {kind.name}",
                 text=[kind.letter if value else "" for value in tokens],
+                insidetextanchor="middle",
                 marker_color=kind.colour,
                 showlegend=any(tokens),
                 meta={"letter": kind.letter},
@@ -140,7 +141,10 @@ def curves(
         )
         for at, (name, values, mode) in enumerate(drawn)
     ]
-    return Chart(_styled(traces, x=x_title, y=y_title, lines=lines), _say_curves)
+    figure = _styled(traces, x=x_title, y=y_title, lines=lines)
+    lowest = min((min(trace.y, default=0) for trace in traces), default=0)
+    figure.update_layout(yaxis_range=[1.12 * min(0, lowest), 1.12 * _top(figure)])
+    return Chart(figure, _say_curves)
 
 
 def _bar(kind: Kind, places: list[int], parts: list[Mapping[str, float]]) -> go.Bar:
@@ -155,13 +159,16 @@ def _bar(kind: Kind, places: list[int], parts: list[Mapping[str, float]]) -> go.
     )
 
 
-def _event(name: str, symbol: str, places: list[int], rows: list[Any]) -> go.Scatter:
+def _event(name: str, symbol: str, places: list[int], bars: list[go.Bar]) -> go.Scatter:
+    """Mark bars, a little above their tops."""
+    totals = [sum(column) for column in zip(*(bar.y for bar in bars), strict=True)]
+    gap = 0.05 * max(totals, default=0)
     return go.Scatter(
         x=places,
-        y=[_rounded(sum(rows[at - 1][0].values())) for at in places],
+        y=[_rounded(totals[at - 1] + gap) for at in places],
         name=name,
         mode="markers",
-        marker={"symbol": symbol, "size": 10, "color": GREY},
+        marker={"symbol": symbol, "size": 11, "color": GREY},
         showlegend=bool(places),
         hoverinfo="name",
     )
@@ -181,10 +188,11 @@ def _styled(
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",
         font_color=GREY,
-        height=320,
-        margin={"l": 60, "r": 20, "t": 20, "b": 50},
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom"},
-        xaxis={**axis, "title": x, "separatethousands": True},
+        height=360,
+        margin={"l": 60, "r": 20, "t": 20, "b": 110},
+        legend={"orientation": "h", "traceorder": "normal", **_BELOW},
+        modebar={"bgcolor": "rgba(0,0,0,0)", "color": GRID, "activecolor": GREY},
+        xaxis={**axis, "title": {"text": x, "standoff": 4}, "separatethousands": True},
         yaxis={**axis, "title": y, "separatethousands": True, "automargin": True},
     )
     for name, level in (lines or {}).items():
@@ -197,6 +205,15 @@ def _styled(
             y=level, name=name, line={"color": GREY, "dash": "dash"}, label=label
         )
     return figure
+
+
+def _top(figure: go.Figure) -> float:
+    """The largest value or level, so that no line or name is clipped; 1 for none."""
+    bars = [trace.y for trace in figure.data if trace.type == "bar"]
+    values = [sum(column) for column in zip(*bars, strict=True)]
+    values += [y for trace in figure.data if trace.type != "bar" for y in trace.y]
+    values += [shape.y0 for shape in figure.layout.shapes]
+    return float(round(max(values, default=0), 3)) or 1.0
 
 
 def _say_timeline(figure: go.Figure, unit: str) -> str:

@@ -42,6 +42,7 @@ class LiveChart(go.FigureWidget):  # type: ignore[misc]
             for mine, new in zip(self.data, chart.figure.data, strict=True):
                 mine.update(new.to_plotly_json(), overwrite=False)
             self.layout.shapes = chart.figure.layout.shapes
+            self.layout.yaxis.range = chart.figure.layout.yaxis.range
         self._sentence = chart.sentence
 
     def __repr__(self) -> str:
