@@ -164,18 +164,22 @@ def content_key(message: BaseMessage) -> tuple[Any, ...] | None:
     has none and is counted anew each time.
     """
     fields = message.__dict__
-    content = fields["content"]
-    calls = None
+    kind, content, name = type(message), fields["content"], fields["name"]
     try:
         if type(content) is not str:
             content = marshal.dumps(content, 2)
         if "tool_calls" in fields:
-            rest = fields["tool_calls"], fields["invalid_tool_calls"]
-            extras = fields["additional_kwargs"]
-            if extras or rest != ([], []):
-                calls = marshal.dumps((rest, extras), 2)
+            return kind, content, name, _calls_key(fields)
     except ValueError:
         return None
-    call_id, status = fields.get("tool_call_id"), fields.get("status")
-    role = fields.get("role")
-    return type(message), content, calls, fields["name"], call_id, status, role
+    if "tool_call_id" in fields:
+        return kind, content, name, fields["tool_call_id"], fields.get("status")
+    return kind, content, name, fields.get("role")
+
+
+def _calls_key(fields: dict[str, Any]) -> bytes | None:
+    calls, invalid = fields["tool_calls"], fields["invalid_tool_calls"]
+    extras = fields["additional_kwargs"]
+    if calls or invalid or extras:
+        return marshal.dumps((calls, invalid, extras), 2)
+    return None

@@ -51,15 +51,15 @@ def mean_error(tokenizer: str, column: str) -> float:
 def lines() -> Iterable[str]:
     """Yield the tables: means by tokenizer, then every text for one of them."""
     head = "".join(f"{column:>10}" for column in COLUMNS)
-    yield f"{'mean |error| per text':<24}{head}"
+    yield f"{'mean |error| per text':<28}{head}"
     for tokenizer in TOKENIZERS:
-        row = "".join(f"{mean_error(tokenizer, column):>10.1%}" for column in COLUMNS)
-        yield f"{tokenizer:<24}{row}"
+        means = "".join(f"{mean_error(tokenizer, column):>10.1%}" for column in COLUMNS)
+        yield f"{tokenizer:<28}{means}"
     for tokenizer in TOKENIZERS:
         yield ""
-        yield f"{'error, ' + tokenizer:<24}{head}"
+        yield f"{'error, ' + tokenizer:<28}{head}"
         for genre, row in errors_by_genre(tokenizer).items():
-            yield f"{genre:<24}" + "".join(f"{row[c]:>+10.1%}" for c in COLUMNS)
+            yield f"{genre:<28}" + "".join(f"{row[c]:>+10.1%}" for c in COLUMNS)
 
 
 if __name__ == "__main__":
