@@ -1,0 +1,2 @@
+def room_left(parts, hidden, window):
+    return window - hidden - sum(parts.values())
