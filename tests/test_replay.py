@@ -205,10 +205,19 @@ def test_b06_a_user_who_does_not_wait_leaves_the_call_unanswered():
     assert state_fingerprint(lived.state_messages) == (
         state_fingerprint(lived.transcript.messages)
     )
-    assert lived.notes == [
-        "turn 1: the recording holds no result of call 'a'",
-        "turn 1: call 'a' stays unanswered in the state",
-    ]
+    assert lived.notes == ["turn 1: call 'a' stays unanswered in the state"]
+
+
+async def test_a_step_that_broke_off_among_parallel_calls(caplog):
+    chat = [HumanMessage("q"), called("a", "b"), result("a"), *ONE_LOOP[-2:]]
+    lived, waited = replay(transcript(*chat)), await areplay(transcript(*chat))
+
+    for each in (lived, waited):
+        assert each.notes == ["turn 1: call 'b' stays unanswered in the state"]
+        assert state_fingerprint(each.state_messages) == (
+            state_fingerprint(each.transcript.messages)
+        )
+    assert caplog.text == ""
 
 
 def test_a_loop_that_broke_off_before_its_answer():

@@ -12,8 +12,9 @@ keeps call ids apart that a thread uses twice.
 >>> recording.reply([]).text
 '1'
 
-What the agent wants beyond the recording raises `RecordingEnds`. Left out: a tool
-that was never recorded. Lesson: 00_start_here.
+Where the recorded user did not wait for a result, the tool waits as well: the graph
+is interrupted, and the next turn goes on from there. Left out: answers to requests
+that were never recorded (`RecordingEnds`). Lesson: 00_start_here.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,6 +23,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
+from langgraph.types import interrupt
 from pydantic import SkipValidation
 
 from ctxlab.lab.turns import Step, Turn
@@ -35,7 +37,7 @@ class Recording:
     """A place in a recorded turn: which step comes next.
 
     Attributes:
-        made_up: Call ids of results that were never recorded and had to be
+        made_up: Calls of this turn whose results were never recorded and had to be
             invented, because the recorded agent went on without them.
     """
 
@@ -67,17 +69,16 @@ class Recording:
             update={"usage_metadata": None, "response_metadata": {}}
         )
 
-    def result(self, name: str, call_id: str) -> ToolMessage:
+    def result(self, name: str, call_id: str) -> ToolMessage | None:
         """Return the recorded result of a call of the current step.
 
-        Raises:
-            RecordingEnds: The call was never answered, and nothing follows it.
+        None: the call was never answered, and the agent did not go on without it.
         """
         step = self._steps[self._next - 1]
         if call_id in step.results:
             return step.results[call_id].model_copy()
         if not self.unused:
-            raise RecordingEnds(f"the recording holds no result of call {call_id!r}")
+            return None
         self.made_up.append(call_id)
         return ToolMessage(
             "No result was recorded.",
@@ -108,13 +109,14 @@ class RecordedTool(BaseTool):
     def invoke(
         self, input: Any, config: RunnableConfig | None = None, **kwargs: Any
     ) -> Any:
-        """Return the recorded `ToolMessage` of a tool call."""
-        return self.recording.result(self.name, input["id"])
+        """Return the recorded `ToolMessage` of a tool call, or wait for ever."""
+        found = self.recording.result(self.name, input["id"])
+        return found or interrupt(f"no result of call {input['id']!r} was recorded")
 
     async def ainvoke(
         self, input: Any, config: RunnableConfig | None = None, **kwargs: Any
     ) -> Any:
-        """Return the recorded `ToolMessage` of a tool call."""
+        """Return the recorded `ToolMessage` of a tool call, or wait for ever."""
         return self.invoke(input, config)
 
     def _run(self, *args: Any, **kwargs: Any) -> Any:
