@@ -132,6 +132,14 @@ class TestEveryScript:
         assert ScriptCounter().text(digits) >= 1_300
         assert ScriptCounter("qwen").text(digits) >= 3_000
 
+    @pytest.mark.parametrize("letters", ["x", "acgt", "lorem", "ab"])
+    def test_b18_thousands_of_letters_in_a_row_are_not_one_word(
+        self, letters: str
+    ) -> None:
+        row = (letters * 4_000)[:4_000]
+        for profile in PROFILES:
+            assert 800 <= ScriptCounter(profile).text(row) <= 1_150
+
     def test_langchains_rule_is_langchains(self) -> None:
         history: list[BaseMessage] = [
             SystemMessage("Be brief."),
@@ -165,7 +173,7 @@ def classes_one_by_one(text: str) -> dict[str, int]:
     groups = {"lower": "word", "upper": "word", "punct": "prun", "digit": "drun"}
     groups |= {"cyr": "cyr_word", "kana": "cjk_run", "han": "cjk_run"}
     groups |= {"hangul": "cjk_run"}
-    before = group_before = ""
+    before, group_before, row = "", "", 0
     for character in text:
         lead = character.encode("utf-8")[0]
         if lead >= 0x80:
@@ -183,13 +191,18 @@ def classes_one_by_one(text: str) -> dict[str, int]:
         counts["case_lu"] += before == "lower" and kind == "upper"
         if group and group != group_before:
             counts[group] += 1
+        row = row + 1 if kind == "lower" else 0
+        counts["long"] += row >= 16
         before, group_before = kind, group
     return counts
 
 
-MIXED = st.text(
-    st.sampled_from("abzAZ09.,_ \t\n\r\x7féÖЖяאع→…かカ。㐀汉漢𠀀한🎉Ａ！ﬁ"), max_size=80
+LETTERS = st.text(st.sampled_from("abc"), min_size=10, max_size=40)
+CHARACTERS = st.text(
+    st.sampled_from("abzAZ09.,_ \t\n\r\x7féÖЖяאع→…かカ。㐀汉漢𠀀한🎉Ａ！ﬁ"), max_size=60
 )
+MIXED = st.lists(LETTERS | CHARACTERS, max_size=3).map("".join)
+PIECES = ["fooBar42::ok ", "Жук汉字abC한글 é", "x" * 19 + "Y", "é" + "z" * 17]
 
 
 class TestCharacterClasses:
@@ -197,7 +210,7 @@ class TestCharacterClasses:
     def test_fast_counts_are_the_counts_one_by_one(self, text: str) -> None:
         assert count_classes(text) == classes_one_by_one(text)
 
-    @pytest.mark.parametrize("piece", ["fooBar42::ok ", "Жук汉字abC한글 é"])
+    @pytest.mark.parametrize("piece", PIECES)
     def test_nothing_changes_at_the_edge_of_a_block(self, piece: str) -> None:
         for shift in range(len(piece)):
             text = (piece * 3_000)[shift : shift + 16_384 + 20]
@@ -455,6 +468,19 @@ class TestToolSchemas:
         assert len(made) == 1
         once.description = "Say it twice."
         assert "twice" in schemas.schema_text(once)
+
+    def test_tools_are_priced_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        counter = ScriptCounter()
+        asked: list[str] = []
+
+        def spy(text: str) -> float:
+            asked.append(text)
+            return 1.0
+
+        monkeypatch.setattr(counter, "text", spy)
+        prices = {counter.tools([search, DICT_TOOL, BUILT_IN]) for _ in range(3)}
+        assert len(prices) == 1
+        assert len(asked) == 3
 
     def test_a_tool_that_is_gone_is_forgotten(self) -> None:
         def make() -> BaseTool:

@@ -1,4 +1,4 @@
-"""Count the 21 character classes of a text at memory speed, in plain Python.
+"""Count the 22 character classes of a text at memory speed, in plain Python.
 
 UTF-8 tells the script of a character by its lead byte, so no character is decoded.
 The text becomes one byte per character, each a set of class bits; a block of those
@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable
 
 from ctxlab.tokens.profiles import CLASSES
 
+_LONG = 16  # lower-case letters in a row, from which on each counts as `long`
 _BLOCK = 16_384  # characters; the big integers of one block stay in the CPU's cache
 
 # Bits of a character in the first pass. UPPER stands right below LOWER, so that
@@ -62,9 +63,11 @@ _UPPERS, _LOWERS, _LETTERS, _DIGITS, _PUNCTS, _CYRILLICS, _CJKS, _ = _MASKS
 
 
 def _count_block(codes: bytes) -> tuple[int, ...]:
-    """Count one block: upper, lower, digit, punct, then the pairs of neighbours."""
+    """Count one block: upper, lower, digit, punct, pairs of neighbours, long runs."""
     block = int.from_bytes(codes, "little")
     pairs = block & (block >> 8)
+    fours = pairs & (pairs >> 16)
+    eights = fours & (fours >> 32)
     return (
         (block & _UPPERS).bit_count(),
         (block & _LOWERS).bit_count(),
@@ -74,6 +77,7 @@ def _count_block(codes: bytes) -> tuple[int, ...]:
         (block & (block >> 7) & _LOWERS).bit_count(),
         (pairs & _PUNCTS).bit_count(),
         (pairs & _DIGITS).bit_count(),
+        (eights & (eights >> 64) & _LOWERS).bit_count(),
     )
 
 
@@ -82,7 +86,7 @@ def _count_beyond_ascii(codes: bytes) -> tuple[int, ...]:
     block = int.from_bytes(codes, "little")
     pairs = block & (block >> 8)
     runs = (pairs & _CYRILLICS).bit_count(), (pairs & _CJKS).bit_count()
-    return (*_count_block(codes), *runs)
+    return _count_block(codes) + runs
 
 
 def _count_scripts(bits: bytes) -> tuple[int, ...]:
@@ -96,14 +100,14 @@ def _over_blocks(
 ) -> Iterable[int]:
     """Add up `count` over the blocks of `codes`.
 
-    Each block has one character more than is counted: the masks end before it, but the
-    pair across the edge is seen.
+    Each block has some characters more than are counted: the masks end before them, but
+    pairs and long runs across the edge are seen.
     """
     if len(codes) <= _BLOCK:
         return count(codes)
     starts = range(0, len(codes), _BLOCK)
     return map(
-        sum, zip(*(count(codes[i : i + _BLOCK + 1]) for i in starts), strict=True)
+        sum, zip(*(count(codes[i : i + _BLOCK + _LONG]) for i in starts), strict=True)
     )
 
 
@@ -112,23 +116,22 @@ def class_counts(text: str) -> list[int]:
     data = text.encode("utf-8", "surrogatepass")
     newlines = data.count(b"\n")
     if len(data) == len(text):
-        codes = data.translate(_FIRST)
-        upper, lower, digit, punct, *pairs = _over_blocks(_count_block, codes)
-        return (
-            _ascii_counts(len(text), newlines, upper, lower, digit, punct, *pairs)
-            + _NONE
-        )
+        block = _over_blocks(_count_block, data.translate(_FIRST))
+        return _ascii_counts(len(text), newlines, *block) + _NOTHING_ELSE
     leads = data.translate(None, _CONTINUATION)  # one byte for each character
-    first = [*_over_blocks(_count_beyond_ascii, leads.translate(_FIRST))]
+    *block, cyr_pairs, cjk_pairs = _over_blocks(
+        _count_beyond_ascii, leads.translate(_FIRST)
+    )
     beyond = leads.translate(_SECOND, _ASCII)
     latinx, cyr, *rest = _over_blocks(_count_scripts, beyond)
     other = len(beyond) - latinx - cyr - sum(rest)
-    cjk = rest[1] + rest[2] + rest[3]
-    counts = _ascii_counts(len(leads) - len(beyond), newlines, *first[:8])
-    return [*counts, latinx, cyr, other, *rest, cyr - first[8], cjk - first[9]]
+    kana_han_hangul = sum(rest[1:4])
+    counts = _ascii_counts(len(leads) - len(beyond), newlines, *block)
+    counts += [latinx, cyr, other, *rest]
+    return [*counts, cyr - cyr_pairs, kana_han_hangul - cjk_pairs]
 
 
-_NONE = [0] * 11  # the counts of an ASCII text beyond ASCII
+_NOTHING_ELSE = [0] * 11  # the counts beyond ASCII of an ASCII text
 
 
 def _ascii_counts(
@@ -142,15 +145,16 @@ def _ascii_counts(
     case_lu: int,
     punct_pairs: int,
     digit_pairs: int,
+    long: int,
 ) -> list[int]:
     """Put the counts of the ASCII classes in the order of `CLASSES`."""
     letters = upper + lower
     spaces = characters - letters - digit - punct - newlines
     words, prun, drun = letters - letter_pairs, punct - punct_pairs, digit - digit_pairs
     counts = [lower, upper, digit, punct, spaces, newlines]
-    return [*counts, words, case_lu, prun, drun]
+    return [*counts, words, case_lu, prun, drun, long]
 
 
 def count_classes(text: str) -> dict[str, int]:
-    """Return the counts of all 21 classes in `text` by name, zeros included."""
+    """Return the counts of all 22 classes in `text` by name, zeros included."""
     return dict(zip(CLASSES, class_counts(text), strict=True))

@@ -22,7 +22,6 @@ from ctxlab.tokens.counter import (
     MediaPrices,
     name_with_prices,
 )
-from ctxlab.tokens.schemas import schema_text
 from ctxlab.tokens.sent import sent_parts
 
 # Han with all extensions, kana, hangul, bopomofo, CJK punctuation, full-width forms.
@@ -61,6 +60,7 @@ class CjkAwareCounter(Counter):
         *,
         media: MediaPrices = DEFAULT_MEDIA,
     ) -> None:
+        super().__init__()
         if not (cjk_chars_per_token > 0 and latin_chars_per_token > 0):
             raise ValueError(
                 "Characters per token must be above 0, got "
@@ -111,7 +111,7 @@ class CjkAwareCounter(Counter):
 
     @override
     def tools(self, tools: Sequence[Any] | None) -> float:
-        return sum((self.text(schema_text(tool)) for tool in tools or ()), 0.0)
+        return self._schemas(tools or ())
 
 
 _ROLES = {"human": "user", "ai": "assistant", "AIMessageChunk": "assistant"}

@@ -19,6 +19,8 @@ from typing import Any, Protocol
 
 from langchain_core.messages import BaseMessage, convert_to_messages
 
+from ctxlab.tokens.schemas import schema_text
+
 
 class TokenCounter(Protocol):
     """What the library asks of a counter; a LangChain `TokenCounter` as well."""
@@ -65,10 +67,14 @@ class MediaPrices:
 
 
 DEFAULT_MEDIA = MediaPrices()
+_MAX_SCHEMAS = 1_000  # prices of tool schemas that a counter remembers
 
 
 class Counter(ABC):
     """What the counters share: a list is the sum of its messages."""
+
+    def __init__(self) -> None:
+        self._schema_prices: dict[str, float] = {}
 
     @property
     @abstractmethod
@@ -104,6 +110,19 @@ class Counter(ABC):
         total = sum(map(self.message, convert_to_messages(messages)))
         # Sums of decimal weights carry dust in the last bits; it must not round up.
         return math.ceil(round(total + self.tools(tools), 6))
+
+    def _schemas(self, tools: Sequence[Any]) -> float:
+        """Return the tokens of the tools' schemas, each text priced once."""
+        total = 0.0
+        for schema in map(schema_text, tools):
+            price = self._schema_prices.get(schema)
+            if price is None:
+                price = self.text(schema)
+                if len(self._schema_prices) >= _MAX_SCHEMAS:
+                    self._schema_prices.clear()
+                self._schema_prices[schema] = price
+            total += price
+        return total
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"

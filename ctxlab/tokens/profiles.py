@@ -1,10 +1,15 @@
-"""What a character class costs: 21 classes × eight tokenizer families.
+"""What a character class costs: 22 classes × eight tokenizer families.
 
 A tokenizer cuts text into words, digit runs, punctuation and ideographs, and pays
 a near-constant price for each. The weights here are tokens per character of a class
 (`lower` … `emoji`) and tokens per run or change (`word` … `cjk_run`), fitted by least
 squares on 4.2 million characters of 27 genres split by document. An estimate is the
 sum of count × weight; `tests/benchmarks/token_accuracy` measures how far it is off.
+
+`long` is a guard and not fitted: lower-case letters are nearly free within a word, so
+a sequence of thousands (DNA, glued words, padding) would be, too. Measured on such
+texts a letter costs 0.13 (one letter repeated), 0.3 (glued words) to 0.5 tokens
+(chance); from the 16th in a row on it counts as about a quarter.
 
 >>> PROFILES["o200k"]["han"]
 0.661
@@ -25,6 +30,7 @@ word         0.848    0.797    1.007    0.779    0.772    0.753    1.050       1
 case_lu      1.469    1.440    1.420    1.492    1.574    1.577    1.753       1.699
 prun         0.607    0.590    0.838    0.529    0.617    0.537    0.972       0.962
 drun         1.137    1.288    1.308    0.770    0.771    1.340    0.769       0.923
+long         0.220    0.220    0.220    0.220    0.220    0.220    0.220       0.220
 latinx       0.576    0.174    0.658    1.220    0.331    1.365    2.869       1.768
 cyr          0.130    0.112    0.133    0.159    0.114    0.252    0.641       0.377
 other        1.264    0.666    1.326    0.941    1.393    0.707    5.939       2.546

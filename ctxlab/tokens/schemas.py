@@ -16,7 +16,7 @@ Left out here: what the text costs (`script`). Lesson: 05_count_every_script.
 
 import marshal
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from langchain_core.tools import BaseTool
@@ -67,18 +67,16 @@ def _dict_text(tool: Mapping[str, Any]) -> str:
         key = marshal.dumps(dict(tool), 2)
     except ValueError:  # something in it is no plain value
         return to_json(_function_part(tool))
-    if key not in _of_content:
+    text = _of_content.get(key)
+    if text is None:
+        text = to_json(_function_part(tool))
         if len(_of_content) >= _MAX_DICT_TOOLS:
             _of_content.clear()
-        _of_content[key] = to_json(_function_part(tool))
-    return _of_content[key]
+        _of_content[key] = text
+    return text
 
 
 def _function_part(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     """Take a function schema out of OpenAI's envelope, which is not shown to models."""
     inner = schema.get("function")
     return inner if isinstance(inner, Mapping) else schema
-
-
-Tool = BaseTool | Mapping[str, Any] | Callable[..., Any]
-"""What `request.tools` of an agent may hold."""

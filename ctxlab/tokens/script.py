@@ -1,4 +1,4 @@
-"""The default counter: 21 classes of characters and runs, each at its own price.
+"""The default counter: 22 classes of characters and runs, each at its own price.
 
 Two constants cannot price logs, ids, numbers and code: words, digit runs, punctuation
 and ideographs have to be counted apart. Their weights come from real tokenizers.
@@ -26,7 +26,6 @@ from ctxlab.tokens.counter import (
     name_with_prices,
 )
 from ctxlab.tokens.profiles import CLASSES, PROFILES
-from ctxlab.tokens.schemas import schema_text
 from ctxlab.tokens.sent import Call, sent_parts
 
 
@@ -56,6 +55,7 @@ class ScriptCounter(Counter):
     def __init__(
         self, profile: str = "generic", *, media: MediaPrices = DEFAULT_MEDIA
     ) -> None:
+        super().__init__()
         if profile not in PROFILES:
             known = ", ".join(PROFILES)
             raise ValueError(f"Unknown profile {profile!r}; choose one of: {known}.")
@@ -102,5 +102,4 @@ class ScriptCounter(Counter):
     def tools(self, tools: Sequence[Any] | None) -> float:
         if not tools:
             return 0.0
-        schemas = sum(self.text(schema_text(tool)) for tool in tools)
-        return self.TOOLS_PREAMBLE + self._schema_scale * schemas
+        return self.TOOLS_PREAMBLE + self._schema_scale * self._schemas(tools)
