@@ -1,0 +1,103 @@
+"""Run the peers and print the table: `python -m tests.benchmarks.peers --quick`."""
+
+import argparse
+import json
+import logging
+import platform
+import sys
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from ctxlab.lab import load_transcript, transcript_names
+from ctxlab.panels.tables import table
+from tests.benchmarks.peers.adapters import PEERS, Peer
+from tests.benchmarks.peers.figures import row, run_peer, unlimited
+from tests.benchmarks.peers.stage import Sizes, Stage, m20_line, printed_line
+
+QUICK = ("chinese_support", "engineering_tools", "chinese_chat")
+BASE = ("langchain", "langchain-core", "langgraph")
+PYPROJECT = Path(__file__).parents[3] / "pyproject.toml"
+
+
+def conversations(quick: bool) -> list[str]:
+    """Return the names of the transcripts to run on."""
+    known = transcript_names()
+    first = [name for name in QUICK if name in known]
+    return first if quick else [*first, *(n for n in known if n not in first)]
+
+
+def peers(quick: bool) -> list[Peer]:
+    """Return the peers to run: those of this round that are installed."""
+    wanted = [peer for peer in PEERS if peer.quick or not quick]
+    return [peer for peer in wanted if peer.versions() is not None]
+
+
+def rows(names: Sequence[str], chosen: Sequence[Peer]) -> Iterator[dict[str, Any]]:
+    """Yield a row for each conversation and peer; say on stderr which one runs."""
+    for name in names:
+        transcript = load_transcript(name)
+        whole = unlimited(transcript)
+        for peer in chosen:
+            print(f"{name}: {peer.name}", file=sys.stderr, flush=True)
+            yield row(peer, run_peer(peer, Stage(transcript), whole))
+
+
+def base_versions() -> dict[str, str]:
+    """Return the versions of what every run needs; ctxlab's is this checkout's."""
+    own = tomllib.loads(PYPROJECT.read_text(encoding="utf-8"))["project"]["version"]
+    found = {name: version(name) for name in BASE}
+    return {"python": platform.python_version(), "ctxlab": own, **found}
+
+
+def report(quick: bool) -> dict[str, Any]:
+    """Return everything that was run, with what, and what came out, as JSON values."""
+    chosen = peers(quick)
+    found = base_versions()
+    for peer in chosen:
+        found |= peer.versions() or {}
+    intercept, slope = printed_line()
+    return {
+        "versions": found,
+        "sizes": asdict(Sizes()),
+        "printed_line": {"intercept": intercept, "slope": slope},
+        "provider": asdict(m20_line()),
+        "not_installed": [p.name for p in PEERS if p.versions() is None],
+        "rows": list(rows(conversations(quick), chosen)),
+    }
+
+
+def printed(found: dict[str, Any]) -> Iterator[str]:
+    """Yield the lines of a report, a table for each conversation."""
+    yield ", ".join(f"{name} {each}" for name, each in found["versions"].items())
+    yield ", ".join(f"{name} {size:,}" for name, size in found["sizes"].items())
+    line = found["provider"]
+    yield f"billed: {line['overhead']:,.0f} + {line['scale']:.4f} x bytes / 3"
+    for name in dict.fromkeys(each["conversation"] for each in found["rows"]):
+        mine = [each for each in found["rows"] if each["conversation"] == name]
+        shown = [{k: v for k, v in e.items() if k != "conversation"} for e in mine]
+        yield f"\n{name}"
+        yield repr(table(shown))
+    for name in found["not_installed"]:
+        yield f"not installed: {name}"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run, print, and write the JSON if asked to."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.peers")
+    parser.add_argument("--quick", action="store_true", help="the short round")
+    parser.add_argument("--json", metavar="FILE", type=Path, help="write the rows")
+    parsed = parser.parse_args(arguments)
+    logging.getLogger("ctxlab").setLevel(logging.ERROR)  # the table says it
+    found = report(parsed.quick)
+    print("\n".join(printed(found)))
+    if parsed.json:
+        text = json.dumps(found, ensure_ascii=False, indent=1)
+        parsed.json.write_text(text + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

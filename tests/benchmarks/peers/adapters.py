@@ -1,0 +1,107 @@
+"""The peers: each an entry that builds its middlewares for a stage.
+
+An entry imports its package inside `build`, so that a peer that is not installed is
+left out, not an error.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from tests.benchmarks.peers.stage import Stage
+
+
+@dataclass(frozen=True)
+class Peer:
+    """One row of the table.
+
+    Attributes:
+        name: What the row is called.
+        build: Returns the middlewares, outermost first.
+        packages: Distributions it needs; their versions are printed.
+        quick: Part of the quick run.
+    """
+
+    name: str
+    build: Callable[[Stage], list[Any]]
+    packages: tuple[str, ...] = ("langchain",)
+    quick: bool = True
+
+    def versions(self) -> dict[str, str] | None:
+        """Return the versions of its packages, or None if one is missing."""
+        try:
+            return {name: version(name) for name in self.packages}
+        except PackageNotFoundError:
+            return None
+
+
+def nothing(stage: Stage) -> list[Any]:
+    return []
+
+
+def ctxlab_reference(stage: Stage) -> list[Any]:
+    from ctxlab import RequestOnlySummarizationMiddleware
+
+    sizes = stage.sizes
+    return [
+        RequestOnlySummarizationMiddleware(
+            stage.writer,
+            trigger=("tokens", sizes.trigger),
+            keep=("tokens", sizes.keep),
+            summary_chunk_tokens=sizes.chunk,
+            overhead_tokens=sizes.overhead,
+        )
+    ]
+
+
+def langchain_same_settings(stage: Stage) -> list[Any]:
+    from langchain.agents.middleware import SummarizationMiddleware
+
+    return [
+        SummarizationMiddleware(
+            stage.writer,
+            trigger=("tokens", stage.sizes.trigger),
+            keep=("tokens", stage.sizes.keep),
+            trim_tokens_to_summarize=stage.sizes.chunk,
+        )
+    ]
+
+
+def langchain_exact_counter(stage: Stage) -> list[Any]:
+    """Its best with keep in tokens: the provider's own count, nothing trimmed."""
+    from langchain.agents.middleware import SummarizationMiddleware
+
+    return [
+        SummarizationMiddleware(
+            stage.writer,
+            trigger=("tokens", stage.sizes.trigger),
+            keep=("tokens", stage.sizes.keep),
+            token_counter=stage.exact,
+            trim_tokens_to_summarize=None,
+        )
+    ]
+
+
+def langchain_keep_messages(stage: Stage) -> list[Any]:
+    """Its best with keep in messages (its default): exact count, nothing trimmed."""
+    from langchain.agents.middleware import SummarizationMiddleware
+
+    return [
+        SummarizationMiddleware(
+            stage.writer,
+            trigger=("tokens", stage.sizes.trigger),
+            keep=("messages", 20),
+            token_counter=stage.exact,
+            trim_tokens_to_summarize=None,
+        )
+    ]
+
+
+PEERS: list[Peer] = [
+    Peer("nothing", nothing),
+    Peer("ctxlab", ctxlab_reference),
+    Peer("LangChain, same settings", langchain_same_settings),
+    Peer("LangChain, exact counter", langchain_exact_counter),
+    Peer("LangChain, keep 20 messages", langchain_keep_messages),
+]

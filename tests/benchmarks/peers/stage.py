@@ -1,0 +1,120 @@
+"""What every peer gets alike: a conversation, a provider, a summary model, sizes.
+
+The provider is that of row M20. It bills by the line through the two points that were
+printed there: (local, provider) tokens before and after a compaction. Local tokens are
+the seed counter's; the simulated provider counts in its own, so the slope is carried
+over on the very history of the first point, and what system prompt and tools cost is
+taken off the intercept, for the provider bills them by itself.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
+from langchain_core.outputs import ChatResult
+from pydantic import SkipValidation
+
+from ctxlab.lab import FactKeeper, SimulatedChatModel, Transcript, load_transcript
+from ctxlab.lab.billing import bytes_over_three
+from ctxlab.tokens import CjkAwareCounter
+from tests.benchmarks.peers.stopwatch import Stopwatch
+
+BEFORE, AFTER = (19_067, 46_000), (4_878, 22_978)  # printed; "about 46k"
+M20_CONVERSATION = "chinese_support"
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The settings that all peers share, in tokens."""
+
+    window: int = 65_536
+    trigger: int = 49_152
+    keep: int = 24_000
+    chunk: int = 12_000  # of history in one summary call
+    overhead: int = 4_000  # assumed for what cannot be counted
+    summary: int = 2_000  # longest summary
+
+
+@dataclass(frozen=True)
+class Line:
+    """What a provider bills: overhead + scale x its own count, in tokens."""
+
+    overhead: float
+    scale: float
+
+
+def printed_line() -> tuple[float, float]:
+    """Return intercept and slope of the line through the two printed points."""
+    slope = (BEFORE[1] - AFTER[1]) / (BEFORE[0] - AFTER[0])
+    return AFTER[1] - slope * AFTER[0], slope
+
+
+def history_before_the_paste(transcript: Transcript) -> list[BaseMessage]:
+    """Return the messages before the longest user message: the first printed point."""
+    messages, counter = list(transcript.messages), CjkAwareCounter()
+    users = [m for m in messages if isinstance(m, HumanMessage)]
+    return messages[: messages.index(max(users, key=counter.message))]
+
+
+@cache
+def m20_line() -> Line:
+    """Return the line of row M20 in the simulated provider's own tokens."""
+    transcript = load_transcript(M20_CONVERSATION)
+    history = history_before_the_paste(transcript)
+    intercept, slope = printed_line()
+    scale = slope * CjkAwareCounter()(history) / bytes_over_three(history)
+    seen = [SystemMessage(transcript.system)] if transcript.system else []
+    tools = SimulatedChatModel().bind_tools(transcript.tools).kwargs["tools"]
+    visible = scale * bytes_over_three(seen, tools=tools)
+    return Line(overhead=intercept - visible, scale=scale)
+
+
+class TimedKeeper(FactKeeper):
+    """A summary model whose own work does not count as a middleware's."""
+
+    watch: SkipValidation[Any] = None
+
+    def _generate(self, *args: Any, **kwargs: Any) -> ChatResult:
+        with self.watch.running(False):
+            return super()._generate(*args, **kwargs)
+
+
+@dataclass
+class Stage:
+    """One peer's turn on one conversation.
+
+    Attributes:
+        transcript: The conversation.
+        sizes: The shared settings.
+        line: How the provider bills.
+        watch: Runs while a hook of the peer runs.
+        writer: The summary model; counts its calls and tokens.
+        provider: The main model, without replies: a replay gives them.
+    """
+
+    transcript: Transcript
+    sizes: Sizes = field(default_factory=Sizes)
+    line: Line = field(default_factory=m20_line)
+    watch: Stopwatch = field(default_factory=Stopwatch)
+    writer: FactKeeper = field(init=False)
+    provider: SimulatedChatModel = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.writer = TimedKeeper(
+            self.transcript.facts,
+            max_tokens=self.sizes.summary,
+            language="zh" if self.transcript.language == "zh" else "en",
+            watch=self.watch,
+        )
+        self.provider = SimulatedChatModel(
+            context_window=self.sizes.window,
+            fixed_overhead=self.line.overhead,
+            scale=self.line.scale,
+        )
+
+    def exact(self, messages: Sequence[BaseMessage]) -> int:
+        """Count as the provider bills: what the best counter would say, in tokens."""
+        seen = [SystemMessage(self.transcript.system)] if self.transcript.system else []
+        return round(self.provider.bill([*seen, *messages], self.transcript.tools))
