@@ -21,30 +21,49 @@ from ctxlab.calibration.samples import Point, UsageSample, usable_point
 
 Step = tuple[float, float]  # change of local, change of provider tokens
 
+FLOOR_MARGIN = 500  # local tokens; a newer sample about as small tells more
 FIRST_DEVIATION = 0.10  # of an increment, until the first one was seen
 
 
 @dataclass(frozen=True, slots=True)
 class AnchoredLine(Line):
-    """A line through its newest trusted sample, with a band that grows away from it.
+    """Two parallel lines: through the newest trusted sample, and the smallest one.
+
+    A request is predicted from the sample that is nearer in size. What a compaction
+    leaves is far from the newest sample, and the content between was priced by other
+    slopes; the smallest sample knows the fixed part.
 
     Args:
-        anchor: Local tokens of that sample.
+        anchor: Local tokens of the newest trusted sample.
+        lift: How far the newest sample lies above the line through the smallest.
+        floor: Local tokens of the smallest trusted sample.
         deviation: Smoothed |error| of an increment's prediction as share of it.
         dropped: Samples of the window that were not trusted.
     """
 
     anchor: float = 0.0
+    lift: float = 0.0
+    floor: float = 0.0
     deviation: float = FIRST_DEVIATION
     dropped: int = 0
 
-    def guarded(self, local_tokens: float) -> float:
-        """Return `predict` plus 1.5 x deviation x distance from the anchor, plus 16.
+    def predict(self, local_tokens: float) -> float:
+        """Return the provider tokens expected for so many local ones."""
+        lift = self.lift if self._near_anchor(local_tokens) else 0.0
+        on_line = self.fixed_overhead + self.tokenizer_scale * local_tokens
+        return max(0.0, on_line + lift)
 
-        With the default counter about 1 % of requests still come out over 1 % too low.
+    def guarded(self, local_tokens: float) -> float:
+        """Return `predict` plus 1.5 x deviation x distance to the sample, plus 16.
+
+        With the band under 1 % of requests are under-estimated by more than 1 %.
         """
-        band = 1.5 * self.deviation * abs(local_tokens - self.anchor) + 16
+        near = self.anchor if self._near_anchor(local_tokens) else self.floor
+        band = 1.5 * self.deviation * abs(local_tokens - near) + 16
         return self.predict(local_tokens) + band
+
+    def _near_anchor(self, local_tokens: float) -> bool:
+        return abs(local_tokens - self.anchor) <= abs(local_tokens - self.floor)
 
 
 @dataclass(frozen=True)
@@ -92,7 +111,8 @@ class AnchoredCalibration:
     ) -> AnchoredLine | None:
         """Return the line, or None without a usable sample."""
         track = AnchoredTrack(self, fixed_tokens)
-        for sample in samples[-self.window :]:
+        older = max(0, len(samples) - self.window)
+        for sample in [*samples[: min(1, older)], *samples[older:]]:
             track.add(sample)
         return track.line(fixed_tokens)
 
@@ -132,6 +152,7 @@ class AnchoredTrack:
         self.slope = min(max(1.0, rules.min_scale), rules.max_scale)
         self.deviation = FIRST_DEVIATION
         self.anchor: Point | None = None
+        self.floor: Point | None = None
         self.held: Point | None = None
         self.dropped = 0
 
@@ -143,16 +164,19 @@ class AnchoredTrack:
 
     def line(self, fixed_tokens: float | None = None) -> AnchoredLine | None:
         """Return the line through the newest trusted sample, if there is one."""
-        if self.anchor is None:
+        if self.anchor is None or self.floor is None:
             return None
-        x, y, _ = self.anchor
+        moved = 0.0
         if fixed_tokens is not None and self.fixed_tokens is not None:
-            y += fixed_tokens - self.fixed_tokens
+            moved = fixed_tokens - self.fixed_tokens
+        overhead = self.floor[1] - self.slope * self.floor[0]
         return AnchoredLine(
-            y - self.slope * x,
+            overhead + moved,
             self.slope,
             "gate" if self.held else "",
-            anchor=x,
+            anchor=self.anchor[0],
+            lift=self.anchor[1] - self.slope * self.anchor[0] - overhead,
+            floor=self.floor[0],
             deviation=self.deviation,
             dropped=self.dropped,
         )
@@ -163,7 +187,7 @@ class AnchoredTrack:
         if point is None:
             return
         if self.anchor is None:
-            self.anchor = point
+            self.anchor = self.floor = point
             return
         x, y, scope = self.anchor
         step = point[0] - x, point[1] - y
@@ -172,10 +196,15 @@ class AnchoredTrack:
             if agreed is None:
                 return
             step, scope = agreed
+            self.floor = None
         elif self.held is not None:
             self.dropped += 1
         if point[2] == scope:
             self._learn(*step)
+        else:
+            self.floor = None
+        if self.floor is None or point[0] <= self.floor[0] + FLOOR_MARGIN:
+            self.floor = point
         self.anchor, self.held = point, None
 
     def _second_opinion(self, point: Point) -> tuple[Step, str] | None:

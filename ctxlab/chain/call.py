@@ -23,6 +23,7 @@ from ctxlab.summaries import is_summary, language_of
 from ctxlab.views import LiveView
 
 ANSWERS_TO_SEARCH = 8
+BISECTIONS = 24  # to less than a token, from a window of ten million
 
 
 class Call:
@@ -79,6 +80,23 @@ class Call:
     def newest_user(self) -> int | None:
         """Index of the newest user message."""
         return self.history.newest_user
+
+    def room_below(self, ceiling: int) -> float:
+        """Return how many local tokens a request may carry to stay below a size.
+
+        Without a fit that is the size less the fixed part (row M12); a fit is asked
+        on the safe side of its guard band.
+        """
+        hidden = self.fixed.tokens if self.fit else self.fixed_overhead
+        room = max(0.0, ceiling - 1 - hidden)
+        if self.fit is None:
+            return room
+        low, high = 0.0, room
+        for _ in range(BISECTIONS):
+            middle = (low + high) / 2
+            inside = self.fit.guarded(middle) < ceiling - 1
+            low, high = (middle, high) if inside else (low, middle)
+        return low
 
     def tail_tokens(self, shortened: Mapping[int, int]) -> Callable[[int], float]:
         """Return a function: tokens from an index on, with these messages shortened."""
@@ -170,8 +188,9 @@ class Call:
         if not self.policy.settings.use_reported_usage:
             return None
         answers = self.history.answers
-        answers = answers[first_to_learn(len(answers)) :]
-        samples = self.policy.samples.samples(self.messages[i] for i in answers)
+        first = first_to_learn(len(answers))
+        chosen = [*answers[: min(1, first)], *answers[first:]]
+        samples = self.policy.samples.samples(self.messages[at] for at in chosen)
         return self.policy.fits.fit(self.policy.calibration, samples, self.fixed.tokens)
 
     def _reported(self) -> float | None:

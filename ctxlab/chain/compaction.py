@@ -140,8 +140,8 @@ def choose_cut(call: Call, keep_tokens: int) -> Cut:
         at = safe_cut(messages, len(messages) - call.budget.keep_messages)
         if at > first:
             return Cut(at, kept_before(call, at))
-    visible = (keep_tokens - call.fixed_overhead) / call.scale
-    room = max(visible, keep_tokens / SMALLEST_SHARE) - call.budget.summary_tokens
+    visible = max(call.room_below(keep_tokens), keep_tokens / SMALLEST_SHARE)
+    room = visible - call.budget.summary_tokens
     tokens_from = call.tail_tokens(dict(stale(call, view.tail)))
     cut = Cut(first, ())
     for _ in range(2):  # what is kept before the cut takes its share: look again

@@ -34,26 +34,11 @@ def trim(call: Call, ceiling: int, *, clip: bool = True) -> bool:
     """
     if fits(call, ceiling):
         return True
-    room = local_room(call, ceiling)
+    room = call.room_below(ceiling)
     drop_oldest(call, room)
     if clip and not fits(call, ceiling):
         clip_largest(call, room)
     return fits(call, ceiling)
-
-
-def local_room(call: Call, ceiling: int) -> float:
-    """Return how many local tokens a request below the ceiling may carry."""
-    overhead = call.policy.settings.overhead_tokens
-    hidden = call.fixed.tokens if call.fit else max(call.fixed.tokens, overhead)
-    room = ceiling - 1 - hidden
-    if call.fit:
-        low, high = 0.0, max(0.0, room)
-        for _ in range(24):
-            middle = (low + high) / 2
-            inside = call.fit.guarded(middle) < ceiling - 1
-            low, high = (middle, high) if inside else (low, middle)
-        room = low
-    return max(0.0, room)
 
 
 def drop_oldest(call: Call, room: float) -> None:
