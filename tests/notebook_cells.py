@@ -11,7 +11,7 @@ import inspect
 import io
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -21,7 +21,7 @@ import nbformat
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = ROOT / "notebooks"
 SOLUTIONS = ROOT / "tests" / "solutions"
-CHECK = re.compile(r'^check\(\s*"([\w.]+)"', re.MULTILINE)
+CHECK = re.compile(r"""^check\(\s*["']([\w.]+)["']""", re.MULTILINE)
 
 
 def code_cells(path: Path) -> list[str]:
@@ -36,15 +36,32 @@ def checked(source: str) -> list[str]:
 
 
 def swapped(sources: Iterable[str], answers: Mapping[str, str]) -> list[str]:
-    """Put an answer before the check of each exercise, in place of what stood there."""
+    """Put answers in place of what the exercise cells define and check.
+
+    `check("4.1", keep)` is preceded by a definition of `keep`: that is replaced, and
+    nothing else of the cell.
+    """
     changed = []
     for source in sources:
         for number in checked(source):
             if number in answers:
-                check = source[CHECK.search(source).start() :]  # type: ignore[union-attr]
-                source = f"{answers[number]}\n{check}"
+                source = _answered(source, number, answers[number])
         changed.append(source)
     return changed
+
+
+def _answered(source: str, number: str, answer: str) -> str:
+    lines = source.split("\n")
+    name, at = "", 0
+    for node in ast.parse(source).body:
+        call = getattr(node, "value", None)
+        if isinstance(call, ast.Call) and checked(ast.unparse(call)) == [number]:
+            name, at = ast.unparse(call.args[1]), node.lineno - 1
+    start, end = at, at
+    for node in ast.parse(source).body:
+        if getattr(node, "name", "") == name and node.lineno <= at:
+            start, end = node.lineno - 1, node.end_lineno or node.lineno
+    return "\n".join([*lines[:start], answer, *lines[end:]])
 
 
 def solution(number: str) -> str:
@@ -58,12 +75,40 @@ def wrong_answers(number: str) -> dict[str, str]:
     return {path.stem: path.read_text("utf-8") for path in found}
 
 
+def committed(path: Path) -> list[str]:
+    """Return what each code cell of a notebook file shows, white space made single."""
+    cells = nbformat.read(path, as_version=4).cells
+    return [
+        single_spaced("\n".join(map(_text, cell.outputs)))
+        for cell in cells
+        if cell.cell_type == "code"
+    ]
+
+
+def single_spaced(text: str) -> str:
+    """A kernel breaks long values into lines, `repr` does not: compare the words."""
+    return " ".join(text.split())
+
+
+def _text(output: Any) -> str:
+    if output.output_type == "stream":
+        return str(output.text)
+    return str(output.get("data", {}).get("text/plain", ""))
+
+
+class _Printed(io.StringIO):
+    encoding = "utf-8"  # what a kernel's stdout says of itself
+
+
 def run_cells(
-    sources: Iterable[str], namespace: dict[str, Any] | None = None
+    sources: Iterable[str],
+    namespace: dict[str, Any] | None = None,
+    stop: Callable[[list[str]], bool] = lambda shown: False,
 ) -> tuple[dict[str, Any], list[str]]:
     """Run cells one after another; return their namespace and what each one showed.
 
-    A cell may use top-level `await`; its last value shows as its `repr`.
+    A cell may use top-level `await`; its last value shows as its `repr`. After each
+    cell, `stop` may end the run.
     """
     shared = namespace or {"__name__": "notebook", "display": print}
     shown = []
@@ -74,7 +119,7 @@ def run_cells(
     ):
         warnings.simplefilter("ignore")  # a kernel does not raise warnings either
         for at, source in enumerate(sources, 1):
-            with contextlib.redirect_stdout(io.StringIO()) as printed:
+            with contextlib.redirect_stdout(_Printed()) as printed:
                 for code in _compiled(source, f"<cell {at}>"):
                     value = eval(code, shared)
                     if code.co_flags & inspect.CO_COROUTINE:
@@ -82,6 +127,8 @@ def run_cells(
                     if value is not None:
                         print(repr(value))
             shown.append(printed.getvalue())
+            if stop(shown):
+                break
     return shared, shown
 
 

@@ -77,12 +77,8 @@ def _both_numbers(*values: Any) -> bool:
 def _shown(value: Any) -> str:
     if isinstance(value, BaseMessage):
         return _message(value)
-    if isinstance(value, bool | str | bytes) or value is None:
-        return repr(value)
-    if isinstance(value, int):
-        return f"{value:,}"
     if isinstance(value, float):
-        return f"{value:,.6g}" if abs(value) < 1e6 else f"{value:,.1f}"
+        return f"{value:.10g}"
     if isinstance(value, Mapping):
         return f"{{{', '.join(f'{_shown(k)}: {_shown(v)}' for k, v in value.items())}}}"
     if isinstance(value, set | frozenset):

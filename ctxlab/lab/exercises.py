@@ -129,8 +129,8 @@ class Prediction:
         else:
             hit = same(right, guess)
         if hit:
-            return f"✓ it is {brief(right)}"
-        return f"✗ you said {brief(guess)}, it is {brief(right)}"
+            return f"✓ it is {_figure(right)}"
+        return f"✗ you said {_figure(guess)}, it is {_figure(right)}"
 
 
 def check(number: str, answer: Any) -> None:
@@ -186,6 +186,13 @@ def _find(number: str) -> Exercise | Prediction:
             return exercise
     known = ", ".join(exercise.number for exercise in table) or "none"
     raise LookupError(f"is no exercise; lesson {lesson} has: {known}")
+
+
+def _figure(value: Any) -> str:
+    """A number as prose writes it: 11,136."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
+    return brief(value)
 
 
 def _called(answer: Any, args: tuple[Any, ...]) -> str:
