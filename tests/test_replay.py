@@ -209,14 +209,16 @@ def test_b06_a_user_who_does_not_wait_leaves_the_call_unanswered():
 
 
 async def test_a_step_that_broke_off_among_parallel_calls(caplog):
+    """LangGraph drops the finished result too, when the user does not wait."""
     chat = [HumanMessage("q"), called("a", "b"), result("a"), *ONE_LOOP[-2:]]
     lived, waited = replay(transcript(*chat)), await areplay(transcript(*chat))
 
     for each in (lived, waited):
-        assert each.notes == ["turn 1: call 'b' stays unanswered in the state"]
-        assert state_fingerprint(each.state_messages) == (
-            state_fingerprint(each.transcript.messages)
-        )
+        assert kinds(each.state_messages) == "haha"
+        assert each.notes == [
+            "turn 1: call 'b' stays unanswered in the state",
+            "turn 1: results lost beside it when the user goes on: 1",
+        ]
     assert caplog.text == ""
 
 

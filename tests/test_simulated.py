@@ -17,6 +17,7 @@ from langchain_core.messages import (
 )
 from pydantic import ValidationError
 
+from ctxlab import is_context_overflow, stated_limit
 from ctxlab.lab import SimulatedChatModel
 from ctxlab.lab.billing import bytes_over_three
 from ctxlab.lab.vendor_errors import STYLES, VendorError, overflow_error
@@ -339,3 +340,11 @@ def test_bad_settings_fail_at_construction(settings, says):
 def test_an_unknown_style_names_the_known_ones():
     with pytest.raises(ValueError, match="expected one of: anthropic, bedrock"):
         overflow_error("acme", 2, 1)
+
+
+@pytest.mark.parametrize("style", sorted(STYLES))
+def test_x6_ctxlab_recognises_every_style_and_reads_the_limit(style):
+    error = overflow_error(style, asked=23_456, limit=12_345)
+
+    assert is_context_overflow(error)
+    assert stated_limit(error) == (None if style in NO_LIMIT_STATED else 12_345)

@@ -55,6 +55,11 @@ class Recording:
         """How many recorded replies of this turn nobody asked for."""
         return len(self._steps) - self._next
 
+    @property
+    def step_size(self) -> int:
+        """How many calls the current step makes; 0 before the first step."""
+        return len(self._steps[self._next - 1].reply.tool_calls) if self._next else 0
+
     def reply(self, messages: Sequence[BaseMessage]) -> AIMessage:
         """Return the next recorded AI message, whatever the request was.
 

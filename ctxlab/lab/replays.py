@@ -177,8 +177,12 @@ class _Run:
             self.note(number, f"replies not asked for: {self.recording.unused}")
         for call_id in self.recording.made_up:
             self.note(number, f"no result of call {call_id!r} recorded; told so")
-        for call_id in _unanswered(messages):
+        unanswered = _unanswered(messages)
+        for call_id in unanswered:
             self.note(number, f"call {call_id!r} stays unanswered in the state")
+        # LangGraph keeps them aside, and forgets them when new input comes.
+        if unanswered and (beside := self.recording.step_size - len(unanswered)):
+            self.note(number, f"results lost beside it when the user goes on: {beside}")
 
     def _carry(self, number: int, turn: Turn, failed: bool) -> None:
         """Keep for the next turn what no agent loop produces at its place."""
