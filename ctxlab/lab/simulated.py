@@ -149,7 +149,8 @@ class SimulatedChatModel(BaseChatModel):
             else convert_to_openai_tool(tool)
             for tool in tools
         ]
-        return self.bind(tools=schemas, **kwargs)
+        choice = {} if tool_choice is None else {"tool_choice": tool_choice}
+        return self.bind(tools=schemas, **choice, **kwargs)
 
     def bill(self, messages: Sequence[BaseMessage], tools: Sequence[Any] = ()) -> float:
         """Return the input tokens this request costs, not rounded."""
