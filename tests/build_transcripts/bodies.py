@@ -28,6 +28,8 @@ def expand(text: str, place: int = 0) -> str:
     """The text with its macro lines replaced; ``place`` varies equal lines."""
 
     def replace(found: re.Match[str]) -> str:
+        if found[1] not in MAKERS:  # a decorator in pasted code, say
+            return found[0]
         chance = random.Random(f"{place}:{found[0]}")
         options = dict(pair.split("=", 1) for pair in found[2].split())
         return MAKERS[found[1]](chance, options)

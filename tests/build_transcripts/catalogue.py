@@ -33,6 +33,18 @@ RECIPES = (
         EngineeringWorkbench,
     ),
     Recipe("chinese_chat", "zh", "一本小说、一次旅行和一年的夜晚", FerryWorkbench),
+    Recipe(
+        "tool_loop",
+        "en",
+        "One request, a loop of tools, a report",
+        EngineeringWorkbench,
+    ),
+    Recipe(
+        "mixed_scripts",
+        "mixed",
+        "数据组的一天：中文、English 和代码",
+        EngineeringWorkbench,
+    ),
 )
 
 
