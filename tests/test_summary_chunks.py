@@ -78,18 +78,23 @@ def test_m14_large_arguments_are_split_like_any_text() -> None:
     assert read == "writing\ntool_calls: " + json.dumps([call | {"args": call["args"]}])
 
 
-def test_m14_a_message_edge_is_preferred_and_best_before_no_result() -> None:
-    entries = [
-        {"type": kind, "content": "x" * 10} for kind in ("ai", "tool", "ai", "ai")
-    ]
-    chunks = split(entries, [10] * 4, chunk_tokens=25)
-    assert [len(chunk) for chunk in chunks] == [2, 2]
-    entries[2]["type"] = "tool"
-    chunks = split(entries, [10] * 4, chunk_tokens=25)
-    assert [len(chunk) for chunk in chunks] == [
-        2,
-        2,
-    ]  # a result, but better than a split
+@pytest.mark.parametrize(
+    ("kinds", "first_chunk"),
+    [
+        ("human ai tool ai human ai human ai", 5),  # as full as may be
+        ("human ai human human ai tool ai ai", 4),  # a result stays with its call
+        (
+            "human ai ai tool tool tool ai ai",
+            5,
+        ),  # a result's edge is better than a split
+    ],
+)
+def test_m14_a_message_edge_is_preferred_and_best_before_no_result(
+    kinds: str, first_chunk: int
+) -> None:
+    entries = [{"type": kind, "content": "x" * 5} for kind in kinds.split()]
+    chunks = split(entries, sizes=[5] * 8, chunk_tokens=25)
+    assert [len(chunk) for chunk in chunks] == [first_chunk, 8 - first_chunk]
 
 
 @given(

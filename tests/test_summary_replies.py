@@ -133,10 +133,10 @@ def test_h8_the_same_model_is_asked_once() -> None:
 
 
 def test_h8_a_summary_must_be_smaller_than_what_it_replaces() -> None:
-    writer = SummaryWriter(Recorder("word " * 100), fallback_models=[Recorder("short")])
+    writer = SummaryWriter(Recorder("word" * 100), fallback_models=[Recorder("short")])
     summary = writer.write([human("q")], smaller_than=100)
     assert summary.text == "short"
-    assert "125 tokens are no fewer than the 100" in summary.notes[0]
+    assert "100 tokens are no fewer than the 100" in summary.notes[0]
 
 
 def test_b65_a_writer_that_repeats_and_adds_cannot_grow_past_the_budget() -> None:
