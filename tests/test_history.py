@@ -190,6 +190,12 @@ class TestCountingOnlyWhatIsNew:
             assert edited[place].id == messages[place].id
             assert_as_if_fresh(meter.measure(edited), edited)
 
+    def test_an_equal_object_in_its_place_is_handed_back(self) -> None:
+        meter, messages = HistoryMeter(ScriptCounter()), talk(20)
+        meter.measure(messages)
+        messages[7] = messages[7].model_copy()
+        assert_as_if_fresh(meter.measure(messages), messages)
+
     def test_deletions_forks_and_prefixes(self) -> None:
         meter, messages = HistoryMeter(ScriptCounter()), talk(10)
         fork = [*messages[:20], HumanMessage("rather tell me about returns")]

@@ -61,29 +61,25 @@ class HistoryMeter:
 
     def measure(self, messages: Sequence[BaseMessage]) -> History:
         """Return `messages` measured: the same objects, with sums and digests."""
-        own = list(messages)
+        own = list(messages)  # not the caller's: it is cut and joined while compared
         with self._lock:
             known = [h for h in self._histories if own[:1] and h.messages[0] is own[0]]
         before, length = _longest_common(known, own)
-        if before is not None and len(before) == len(own) == length:
-            history = before
-        else:
-            sizes = self._memo.sizes(own[length:])
-            with self._lock:
-                history = History(own, _line_of(before, length, sizes))
-        if own:
-            self._keep(history)
+        sizes = self._memo.sizes(own[length:])
+        with self._lock:
+            history = History(own, _line_of(before, length, sizes))
+            if own:
+                self._keep(history)
         return history
 
     def _keep(self, history: History) -> None:
         """Make `history` the newest; those that it continues give way to it."""
-        with self._lock:
-            others = [
-                other
-                for other in self._histories
-                if other.line is not history.line or len(other) > len(history)
-            ]
-            self._histories = [*others, history][-self._max_histories :]
+        others = [
+            other
+            for other in self._histories
+            if other.line is not history.line or len(other) > len(history)
+        ]
+        self._histories = [*others, history][-self._max_histories :]
 
 
 def _line_of(before: History | None, length: int, sizes: list[Size]) -> Line:
@@ -115,11 +111,21 @@ def _longest_common(
 
 
 def _same_objects(old: list[BaseMessage], new: list[BaseMessage], length: int) -> bool:
-    """Tell whether the first `length` elements of two lists are the same.
+    """Tell whether two lists begin alike: `length` is that of the shorter.
 
     Comparing lists passes over identical objects at 1 ns each, `is` in a loop at 20;
     but it asks pydantic about two that differ, so a sample is compared by `is` first.
+    Equal messages count as the same; to Python an argument 1 equals True and 1.0.
     """
     step = max(1, length // 16)
     sample = old[length - 1 :: -step], new[length - 1 :: -step]
-    return all(map(operator.is_, *sample)) and old[:length] == new[:length]
+    if not all(map(operator.is_, *sample)):
+        return False
+    if len(old) > length:
+        return old[:length] == new
+    # A slice of the new list would touch every message in memory; its tail will not.
+    tail = new[length:]
+    del new[length:]
+    same = old == new
+    new += tail
+    return same
