@@ -160,7 +160,7 @@ def lines_of(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     peak = f"{report['peak_tokens']:,} = {report['peak_of_window']:.1%}"
     yield "largest answered request, of window", peak
     facts = f"{report['facts_in_last_request']} of {report['facts']}"
-    yield "facts in the last request", facts
+    yield "facts in the last answered request", facts
     yield "checkpoint as without middleware", yes(report["checkpoint_as_without"])
     if report["prediction_error_mean"] is not None:
         mean, p95 = report["prediction_error_mean"], report["prediction_error_p95"]

@@ -106,6 +106,7 @@ def fingerprint(lived: Replay) -> list[tuple[Any, ...]]:
 def figures(lived: Replay, keeper: FactKeeper) -> dict[str, Any]:
     """Return the counts of a replay; tokens are what the provider bills."""
     paid = [each for each in lived.exchanges if each.error is None]
+    last = paid[-1].messages if paid else []  # what was refused told the model nothing
     cached = sum(each.cached_tokens for each in paid)
     peak = max((each.input_tokens for each in paid), default=0)
     summaries = [each for each in keeper.log if each.error is None]
@@ -124,7 +125,7 @@ def figures(lived: Replay, keeper: FactKeeper) -> dict[str, Any]:
         "peak_tokens": peak,
         "peak_of_window": round(peak / lived.model.context_window, 4),
         "facts": len(lived.transcript.facts),
-        "facts_in_last_request": len(lived.facts_in_last_request),
+        "facts_in_last_request": len(lived.facts_in(last)),
     }
 
 

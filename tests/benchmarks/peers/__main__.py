@@ -15,7 +15,7 @@ from typing import Any
 from ctxlab.lab import load_transcript, transcript_names
 from ctxlab.panels.tables import table
 from tests.benchmarks.peers.adapters import PEERS, Peer
-from tests.benchmarks.peers.figures import row, run_peer, unlimited
+from tests.benchmarks.peers.figures import measure, unlimited
 from tests.benchmarks.peers.stage import Sizes, Stage, m20_line, printed_line
 
 QUICK = ("chinese_support", "engineering_tools", "chinese_chat")
@@ -31,19 +31,21 @@ def conversations(quick: bool) -> list[str]:
 
 
 def peers(quick: bool) -> list[Peer]:
-    """Return the peers to run: those of this round that are installed."""
-    wanted = [peer for peer in PEERS if peer.quick or not quick]
-    return [peer for peer in wanted if peer.versions() is not None]
+    """Return the peers to run."""
+    return [peer for peer in PEERS if peer.quick or not quick]
 
 
-def rows(names: Sequence[str], chosen: Sequence[Peer]) -> Iterator[dict[str, Any]]:
+def rows(
+    names: Sequence[str], chosen: Sequence[Peer], repeats: int, sizes: Sizes
+) -> Iterator[dict[str, Any]]:
     """Yield a row for each conversation and peer; say on stderr which one runs."""
     for name in names:
         transcript = load_transcript(name)
         whole = unlimited(transcript)
         for peer in chosen:
             print(f"{name}: {peer.name}", file=sys.stderr, flush=True)
-            yield row(peer, run_peer(peer, Stage(transcript), whole))
+            stages = [Stage(transcript, sizes) for _ in range(repeats)]
+            yield measure(peer, stages, whole)
 
 
 def base_versions() -> dict[str, str]:
@@ -53,20 +55,23 @@ def base_versions() -> dict[str, str]:
     return {"python": platform.python_version(), "ctxlab": own, **found}
 
 
-def report(quick: bool) -> dict[str, Any]:
-    """Return everything that was run, with what, and what came out, as JSON values."""
-    chosen = peers(quick)
+def report(
+    names: Sequence[str], chosen: Sequence[Peer], repeats: int = 1
+) -> dict[str, Any]:
+    """Return what was run, with what, and what came out, as JSON values."""
+    ready = [peer for peer in chosen if peer.versions() is not None]
     found = base_versions()
-    for peer in chosen:
+    for peer in ready:
         found |= peer.versions() or {}
+    sizes = Sizes()
     intercept, slope = printed_line()
     return {
         "versions": found,
-        "sizes": asdict(Sizes()),
+        "sizes": asdict(sizes),
         "printed_line": {"intercept": intercept, "slope": slope},
         "provider": asdict(m20_line()),
-        "not_installed": [p.name for p in PEERS if p.versions() is None],
-        "rows": list(rows(conversations(quick), chosen)),
+        "not_installed": [peer.name for peer in chosen if peer not in ready],
+        "rows": list(rows(names, ready, repeats, sizes)),
     }
 
 
@@ -90,9 +95,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.peers")
     parser.add_argument("--quick", action="store_true", help="the short round")
     parser.add_argument("--json", metavar="FILE", type=Path, help="write the rows")
+    parser.add_argument(
+        *("--repeats", "-n"),
+        metavar="N",
+        type=int,
+        default=1,
+        help="steadier CPU times",
+    )
     parsed = parser.parse_args(arguments)
     logging.getLogger("ctxlab").setLevel(logging.ERROR)  # the table says it
-    found = report(parsed.quick)
+    quick = parsed.quick
+    found = report(conversations(quick), peers(quick), max(1, parsed.repeats))
     print("\n".join(printed(found)))
     if parsed.json:
         text = json.dumps(found, ensure_ascii=False, indent=1)

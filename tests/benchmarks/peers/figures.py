@@ -1,7 +1,7 @@
 """From a replay to a row: every figure comes from the run, none is written here."""
 
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,18 +42,17 @@ def _summary_tokens(run: Run) -> int:
 
 
 def _facts(run: Run) -> float | None:
-    planted = len(run.stage.transcript.facts)
-    return len(run.lived.facts_in_last_request) / planted if planted else None
+    planted, answered = run.stage.transcript.facts, run.lived.answered
+    if not planted:
+        return None
+    # A request that was refused told the model nothing.
+    found = run.lived.facts_in(answered[-1]) if answered else []
+    return len(found) / len(planted)
 
 
 def _originals(run: Run) -> float:
     kept = set(run.state)
     return sum(message in kept for message in run.whole) / len(run.whole)
-
-
-def _microseconds(run: Run) -> float | None:
-    laps = run.stage.watch.laps
-    return statistics.median(laps) / 1_000 if laps else None
 
 
 # Heading of the table -> figure. Shares are 0 to 1, tokens are the provider's.
@@ -71,9 +70,8 @@ COLUMNS: dict[str, Callable[[Run], Any]] = {
     "facts": _facts,
     "originals": _originals,
     "state equal": lambda run: run.state == run.whole,
-    "CPU us/call": _microseconds,
 }
-MEASURED = ("CPU us/call",)  # differ from run to run; all others may not
+CPU = "CPU us/call"  # differs from run to run; the columns above may not
 
 
 def unlimited(transcript: Transcript) -> list[tuple[Any, ...]]:
@@ -92,7 +90,28 @@ def run_peer(peer: Peer, stage: Stage, whole: list[tuple[Any, ...]]) -> Run:
     return Run(stage, lived, whole)
 
 
-def row(peer: Peer, run: Run) -> dict[str, Any]:
+def measure(peer: Peer, stages: Sequence[Stage], whole: list[Any]) -> dict[str, Any]:
+    """Return a peer's row: counts of one run, CPU time of each call's fastest run.
+
+    Args:
+        peer: The peer.
+        stages: One for each repeat, all alike.
+        whole: The checkpoint with nothing in an unlimited window.
+
+    Raises:
+        RuntimeError: Two repeats count differently.
+    """
+    runs = [run_peer(peer, stage, whole) for stage in stages]
+    counts = [counted(run) for run in runs]
+    if any(each != counts[0] for each in counts):
+        raise RuntimeError(f"{peer.name} counts differently on a repeat: {counts}")
+    laps = zip(*(run.stage.watch.laps for run in runs), strict=True)
+    fastest = [min(repeats) for repeats in laps]
+    cpu = statistics.median(fastest) / 1_000 if fastest else None
+    name = runs[0].stage.transcript.name
+    return {"conversation": name, "peer": peer.name, **counts[0], CPU: cpu}
+
+
+def counted(run: Run) -> dict[str, Any]:
     """Return the figures of a run under the headings of the table."""
-    figures = {heading: figure(run) for heading, figure in COLUMNS.items()}
-    return {"conversation": run.stage.transcript.name, "peer": peer.name, **figures}
+    return {heading: figure(run) for heading, figure in COLUMNS.items()}

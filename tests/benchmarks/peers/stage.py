@@ -7,6 +7,7 @@ over on the very history of the first point, and what system prompt and tools co
 taken off the intercept, for the provider bills them by itself.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -58,6 +59,16 @@ def history_before_the_paste(transcript: Transcript) -> list[BaseMessage]:
     return messages[: messages.index(max(users, key=counter.message))]
 
 
+def prompt(transcript: Transcript) -> list[BaseMessage]:
+    """Return what stands in front of every request."""
+    return [SystemMessage(transcript.system)] if transcript.system else []
+
+
+def schemas(transcript: Transcript) -> list[Any]:
+    """Return the tools as they travel to the provider."""
+    return [{"type": "function", "function": tool} for tool in transcript.tools]
+
+
 @cache
 def m20_line() -> Line:
     """Return the line of row M20 in the simulated provider's own tokens."""
@@ -65,9 +76,7 @@ def m20_line() -> Line:
     history = history_before_the_paste(transcript)
     intercept, slope = printed_line()
     scale = slope * CjkAwareCounter()(history) / bytes_over_three(history)
-    seen = [SystemMessage(transcript.system)] if transcript.system else []
-    tools = SimulatedChatModel().bind_tools(transcript.tools).kwargs["tools"]
-    visible = scale * bytes_over_three(seen, tools=tools)
+    visible = scale * bytes_over_three(prompt(transcript), tools=schemas(transcript))
     return Line(overhead=intercept - visible, scale=scale)
 
 
@@ -100,8 +109,10 @@ class Stage:
     watch: Stopwatch = field(default_factory=Stopwatch)
     writer: FactKeeper = field(init=False)
     provider: SimulatedChatModel = field(init=False)
+    _schemas: list[Any] = field(init=False)
 
     def __post_init__(self) -> None:
+        self._schemas = schemas(self.transcript)
         self.writer = TimedKeeper(
             self.transcript.facts,
             max_tokens=self.sizes.summary,
@@ -116,5 +127,5 @@ class Stage:
 
     def exact(self, messages: Sequence[BaseMessage]) -> int:
         """Count as the provider bills: what the best counter would say, in tokens."""
-        seen = [SystemMessage(self.transcript.system)] if self.transcript.system else []
-        return round(self.provider.bill([*seen, *messages], self.transcript.tools))
+        whole = [*prompt(self.transcript), *messages]
+        return math.ceil(self.provider.bill(whole, self._schemas))

@@ -18,7 +18,8 @@ AROUND = ("wrap_model_call", "wrap_tool_call")
 FINE = 1e-6  # seconds; some systems count a thread's time in steps of 16 ms
 
 
-def _clock() -> Callable[[], int]:
+def cpu_clock() -> Callable[[], int]:
+    """Return the thread's CPU clock, in nanoseconds; else a clock on the wall."""
     fine = time.get_clock_info("thread_time").resolution <= FINE
     return time.thread_time_ns if fine else time.perf_counter_ns
 
@@ -26,13 +27,16 @@ def _clock() -> Callable[[], int]:
 class Stopwatch:
     """Nanoseconds of every model call: a lap begins with the peer's first hook.
 
+    Args:
+        now: The clock, in nanoseconds.
+
     Attributes:
         laps: Nanoseconds by model call, oldest first.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, now: Callable[[], int] | None = None) -> None:
         self.laps: list[int] = []
-        self._now = _clock()
+        self._now = now or cpu_clock()
         self._on = False
         self._since = 0
         self._thread: int | None = None
