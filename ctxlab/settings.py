@@ -111,9 +111,9 @@ class Settings(BaseModel):
         amount = _amount(_trigger(values.get("trigger", DEFAULT_TRIGGER)), "tokens")
         if "keep" not in values and amount:
             values["keep"] = ("tokens", min(DEFAULT_KEEP_TOKENS, int(amount) // 2))
-        keep = _amount(_size(values.get("keep")), "tokens")
+        keep = _amount(_size(values.get("keep")), "tokens") or (amount and amount / 2)
         if "overhead_tokens" not in values and keep:
-            values["overhead_tokens"] = min(DEFAULT_OVERHEAD_TOKENS, int(keep) // 6)
+            values["overhead_tokens"] = min(DEFAULT_OVERHEAD_TOKENS, int(keep / 6))
         return values
 
     @model_validator(mode="after")
