@@ -222,6 +222,18 @@ def test_the_page_shows_through_and_text_and_grid_are_grey():
         assert axis.gridcolor == axis.zerolinecolor == charts.GRID
 
 
+def test_no_level_or_bar_is_cut_off_at_the_top():
+    for chart in (
+        timeline(calls_of(300, 900), lines={"limit": 5_000}),
+        timeline(calls_of(300, 9_000), lines={"limit": 5_000}),
+        curves([1, 2], {"a": [3, 9_000]}, lines={"limit": 5_000}),
+    ):
+        low, high = chart.figure.layout.yaxis.range
+        assert low == 0
+        assert high > 1.1 * chart.figure.layout.shapes[0].y0
+    assert curves([1], {"error": [-5.0]}).figure.layout.yaxis.range[0] < -5
+
+
 def test_call_records_and_mappings_draw_the_same():
     class Record:
         parts = {"user": 7}  # noqa: RUF012
@@ -239,6 +251,7 @@ def test_b90_a_live_chart_prints_its_sentence_and_follows_the_data():
     assert repr(live) == "3 calls, peak 1,200 at call 3, compaction at call 3"
     assert list(live.data[0].x) == [1, 2, 3]
     assert list(live.data[-2].x) == [3]
+    assert live.layout.yaxis.range[1] > 1_200
     assert id(live.data[0]) == ids, "traces are kept, their data replaced"
 
 

@@ -35,7 +35,7 @@ from ctxlab.lab.brief import brief
 
 MAX_LINES = 2_000_000
 _IDLE = {"RESUME", "NOP", "LOAD_CONST", "RETURN_VALUE", "RETURN_CONST", "POP_TOP"}
-_IDLE |= {"RETURN_GENERATOR", "COPY_FREE_VARS", "LOAD_COMMON_CONSTANT", "END_FOR"}
+_IDLE |= {"RETURN_GENERATOR", "COPY_FREE_VARS", "CALL_INTRINSIC_1", "RERAISE"}
 
 
 class TooManyLines(BaseException):
