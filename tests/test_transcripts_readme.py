@@ -26,7 +26,19 @@ def rows() -> dict[str, re.Match[str]]:
 
 
 def test_every_transcript_has_a_row():
-    assert sorted(rows()) == transcript_names()
+    missing = set(transcript_names()) - set(rows())
+    assert not missing, "\n".join(["Rows to add:", *map(row_of, sorted(missing))])
+    assert set(rows()) <= set(transcript_names())
+
+
+def row_of(name: str) -> str:
+    """Return the row that a transcript should have, its purpose left open."""
+    transcript = load_transcript(name)
+    tokens = round(CjkAwareCounter()(transcript.messages), -2)
+    return (
+        f"| `{name}` | {transcript.language} | {len(transcript.turns())} "
+        f"| {tokens:,} | {len(transcript.facts)} | … |"
+    )
 
 
 @pytest.mark.parametrize("name", sorted(rows()))
@@ -34,7 +46,7 @@ def test_a_row_says_what_the_file_holds(name):
     row, transcript = rows()[name], load_transcript(name)
     tokens = CjkAwareCounter()(transcript.messages)
 
-    assert row["language"] == transcript.language
-    assert number(row["turns"]) == len(transcript.turns())
-    assert number(row["facts"]) == len(transcript.facts)
-    assert number(row["tokens"]) == pytest.approx(tokens, rel=0.03)
+    assert row["language"] == transcript.language, row_of(name)
+    assert number(row["turns"]) == len(transcript.turns()), row_of(name)
+    assert number(row["facts"]) == len(transcript.facts), row_of(name)
+    assert number(row["tokens"]) == pytest.approx(tokens, rel=0.03, abs=50)
