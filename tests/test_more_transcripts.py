@@ -121,11 +121,7 @@ def test_calls_fit_the_schemas(name):
 @names
 def test_every_turn_ends_with_an_answer(name):
     messages = read(name)["messages"]
-    ends = [
-        before
-        for before, after in pairwise(messages)
-        if after["type"] == "human"
-    ]
+    ends = [before for before, after in pairwise(messages) if after["type"] == "human"]
     for message in [*ends, messages[-1]]:
         assert message["type"] == "ai"
         assert message["content"]

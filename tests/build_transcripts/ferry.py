@@ -108,11 +108,25 @@ def _drawn(bank: str) -> Callable[[random.Random, Options], str]:
     return lines
 
 
+def _pressure(chance: random.Random, options: Options) -> str:
+    """Blood pressure in the morning and evening, with a remark a day."""
+    lines = []
+    for day in range(1, int(options["n"]) + 1):
+        morning, evening = chance.randint(122, 146), chance.randint(120, 143)
+        low, pulse = chance.randint(72, 88), chance.randint(62, 80)
+        remark = _filled(chance, chance.choice(_BANK["pressure"]))
+        lines.append(
+            f"第{day}天 早{morning}/{low} 晚{evening}/{low - 3} 脉搏{pulse}，{remark}"
+        )
+    return "\n".join(lines)
+
+
 MAKERS: dict[str, Callable[[random.Random, Options], str]] = {
     "ledger": _ledger,
     "expenses": _expenses,
     "readers": _readers,
     "interview": _interview,
+    "pressure": _pressure,
     "terms": _drawn("terms"),
     "proofs": _drawn("proofs"),
 }
