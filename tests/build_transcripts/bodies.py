@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from tests.build_transcripts.tallybook import Entity, entities
+from tests.build_transcripts.entities import Entity, entities
 
 _MACRO = re.compile(r"^@(\w+)(.*)$", re.MULTILINE)
 _BANK = yaml.safe_load(

@@ -6,6 +6,7 @@ changes it, and everything else answers with the script's body (macros expanded)
 
 import difflib
 import re
+from collections.abc import Callable
 from typing import Any
 
 from tests.build_transcripts.bodies import expand
@@ -34,12 +35,12 @@ class EngineeringWorkbench:
             return self._patch(args["path"], body)
         if body:
             return args, self.expand(body)
-        answer = {
+        answers: dict[str, Callable[..., str]] = {
             "read_file": self._read,
             "search_code": self._search,
             "list_dir": self._list,
-        }[tool]
-        return args, answer(**args)
+        }
+        return args, answers[tool](**args)
 
     def _read(self, path: str, start: int = 1, end: int = 10_000) -> str:
         lines = self._files[path].splitlines()[start - 1 : end]
