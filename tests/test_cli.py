@@ -190,6 +190,7 @@ def test_progress_is_shown_on_a_terminal_only_and_goes_away(
 
 BROKEN = {
     "broken.json": ('{"values": [1,', ("broken.json, line 1", "expected JSON")),
+    "deep.json": ("[" * 200_000, ("deep.json", "nested too deeply")),
     "empty.json": ("", ("empty.json, line 1", "expected JSON")),
     "foreign.json": ('{"hello": 1}', ("no conversation found", "'hello'")),
     "silent.json": ('{"values": {"messages": []}}', ("holds no messages",)),
@@ -212,6 +213,16 @@ def test_a_file_that_is_no_conversation_is_one_clear_error(
     said = complaint(capsys, written(tmp_path / name, text))
 
     assert all(part in said for part in parts)
+
+
+@pytest.mark.parametrize("kind", ["human", "ai"])
+def test_a_thread_without_a_whole_turn_is_no_error(kind, capsys, tmp_path) -> None:
+    thread = {"values": {"messages": [{"type": kind, "content": "Hello?"}]}}
+    found = report(capsys, written(tmp_path / "one.json", json.dumps(thread)))
+
+    assert (found["turns"], found["calls"], found["failed"]) == (1, 0, 0)
+    assert found["peak_tokens"] == 0
+    assert any("turn 1" in note for note in found["notes"])
 
 
 def test_an_unknown_transcript_is_one_clear_error_with_the_nearest_name(capsys) -> None:

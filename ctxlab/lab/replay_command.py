@@ -62,6 +62,9 @@ def run(
     except (ValueError, OSError) as error:
         print(f"replay: {one_line(error)}", file=sys.stderr)
         return 2
+    except RecursionError:
+        print(f"replay: {file}: nested too deeply for a conversation", file=sys.stderr)
+        return 2
     with progress_on(sys.stderr) as progress, quiet():
         report = examine(
             transcript,
