@@ -1,34 +1,22 @@
 """The README shows what its own code prints, and names what is there."""
 
 import ast
-import contextlib
-import io
 import re
 
 import pytest
 
 from ctxlab.__main__ import main
+from tests.refresh_readme import blocks, figures
 from tests.test_layout import READING_ORDER, ROOT
 
 README = (ROOT / "README.md").read_text("utf-8")
-BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
 LINKS = [link for link in re.findall(r"\]\(([^)]+)\)", README) if link[0] != "#"]
-
-
-def blocks(language: str) -> list[str]:
-    return [text for kind, text in BLOCKS if kind == language]
-
-
-def printed_by(code: str) -> str:
-    with contextlib.redirect_stdout(io.StringIO()) as printed:
-        exec(compile(code, "README.md", "exec"), {})
-    return printed.getvalue()
 
 
 def test_the_figures_are_those_that_the_code_prints():
     (shown,) = blocks("text")
 
-    assert printed_by(blocks("python")[-1]) == shown
+    assert figures() == shown, "python -m tests.refresh_readme writes them"
 
 
 def test_the_four_lines_make_an_agent(monkeypatch):
