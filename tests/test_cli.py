@@ -92,7 +92,7 @@ def test_every_notable_call_has_a_row_that_says_what_it_did(capsys, config) -> N
 
     assert sum(row["action"] == "compact" for row in rows) == found["compactions"]
     assert sum(row["summaries"] for row in rows) == found["summary_calls"]
-    assert all(row["after"] < row["before"] for row in rows)
+    assert all(row["request"] < row["history"] for row in rows)
     assert [row["call"] for row in rows] == sorted(row["call"] for row in rows)
     assert {row["turn"] for row in rows} <= {1, 2, 3}
 

@@ -176,13 +176,17 @@ class Ledger:
 
 
 def row_of(turn: int, call: int, record: CallRecord) -> dict[str, Any]:
-    """Return what one notable call did."""
+    """Return what one notable call did.
+
+    `history` is the estimate of the request with the whole history, `request` that of
+    the one that was sent, `billed` what the provider counted: all in tokens.
+    """
     return {
         "turn": turn,
         "call": call,
         "action": record.action,
-        "before": record.before_tokens,
-        "after": record.after_tokens,
+        "history": record.before_tokens,
+        "request": record.after_tokens,
         "billed": record.provider_input_tokens,
         "summaries": record.summary_calls,
         "dropped": record.dropped_messages,
