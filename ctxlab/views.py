@@ -43,6 +43,8 @@ class View:
         summary: Text of the summary; empty when there is none.
         kept: Indices before `tail` that are carried verbatim all the same.
         shortened: Pairs (message index, tokens it may keep).
+        unreasoned: Answers of the tail before this index are carried without the
+            reasoning that stood in them; 0 leaves all as they are.
         language: Language of the summary, `"en"` or `"zh"`.
         settled_tokens: Estimated tokens of the request right after this view was
             made, if that was still over the trigger; 0 when all went well.
@@ -53,6 +55,7 @@ class View:
     summary: str = ""
     kept: tuple[int, ...] = ()
     shortened: tuple[tuple[int, int], ...] = ()
+    unreasoned: int = 0
     language: str = "en"
     settled_tokens: int = 0
 
@@ -60,7 +63,7 @@ class View:
     def extent(self) -> int:
         """Number of leading messages the view speaks about."""
         last_shortened = max((index + 1 for index, _ in self.shortened), default=0)
-        return max(self.tail, last_shortened)
+        return max(self.tail, last_shortened, self.unreasoned)
 
     @property
     def dropped(self) -> int:

@@ -16,6 +16,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from ctxlab.calibration import Fit, usable_input_tokens
 from ctxlab.chain.policy import FixedPart, Policy, model_name, tool_names
+from ctxlab.chain.reasoning import not_thinking
 from ctxlab.chain.samples import entry_of, first_to_learn
 from ctxlab.estimates import Estimate, estimate
 from ctxlab.records import Action, CallRecord, whole_parts
@@ -142,7 +143,9 @@ class Call:
         """Return the request to send; without a view it is the very same object."""
         if self.live.empty:
             return self.request
-        return self.request.override(messages=self.carried())
+        request = self.request.override(messages=self.carried())
+        turn_is_open = self.live.view.unreasoned > (self.newest_user or 0)
+        return not_thinking(request) if turn_is_open else request
 
     def carried(self) -> list[Any]:
         """Return the messages that the request carries."""
@@ -249,10 +252,14 @@ def fixed_part(policy: Policy, request: ModelRequest[Any]) -> FixedPart:
 def merged(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     """Put the summary into the user message behind it, for strict chat templates."""
     for index, (note, behind) in enumerate(pairwise(messages)):
-        plain = isinstance(behind, HumanMessage) and isinstance(behind.content, str)
-        if is_summary(note) and plain:
-            both = behind.model_copy(
-                update={"content": f"{note.text}\n\n{behind.text}"}
-            )
+        if is_summary(note) and isinstance(behind, HumanMessage):
+            both = behind.model_copy(update={"content": joined(note, behind)})
             return [*messages[:index], both, *messages[index + 2 :]]
     return list(messages)
+
+
+def joined(note: BaseMessage, behind: BaseMessage) -> Any:
+    """Return the content of a message with a note in front of it."""
+    if isinstance(behind.content, str):
+        return f"{note.text}\n\n{behind.text}"
+    return [{"type": "text", "text": note.text}, *behind.content]

@@ -19,6 +19,7 @@ from langchain_core.messages import BaseMessage
 from ctxlab.boundaries import cut_for_tokens, safe_cut, units
 from ctxlab.chain.call import Call
 from ctxlab.chain.effects import Acquire, Effect, Notify
+from ctxlab.chain.reasoning import reasoning_to_drop
 from ctxlab.chain.remembering import build, overtaken, remember
 from ctxlab.records import Compaction
 from ctxlab.summaries import Summary, SummaryError
@@ -189,13 +190,11 @@ def span_of(call: Call, cut: Cut) -> list[BaseMessage]:
 
 def worthwhile(call: Call, span: list[BaseMessage], cut: Cut) -> bool:
     """Return whether a summary of the span could save more than it costs."""
+    carried_again = [index for index in cut.kept if index >= call.live.view.cut]
     if call.due_by_messages():
-        return True
-    again = sum(
-        call.history.tokens(index, index + 1)
-        for index in cut.kept
-        if index >= call.live.view.cut
-    )
+        summaries_more = 0 if call.live.note else 1
+        return len(span) > len(carried_again) + summaries_more
+    again = sum(call.history.tokens(index, index + 1) for index in carried_again)
     told = sum(map(call.policy.counter.message, span))
     return told - again >= min(SMALLEST_SPAN, call.budget.keep_tokens // 16)
 
@@ -228,6 +227,7 @@ def compacted_view(call: Call, cut: Cut, summary: Summary, language: str) -> Vie
         summary=summary.text,
         kept=cut.kept,
         shortened=stale(call, cut.at),
+        unreasoned=reasoning_to_drop(call.messages, call.newest_user, cut.at),
         language=language,
     )
 

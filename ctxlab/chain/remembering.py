@@ -14,6 +14,7 @@ from langchain_core.messages import BaseMessage, HumanMessage
 
 from ctxlab.chain.call import Call
 from ctxlab.chain.effects import Effect, Load, Save
+from ctxlab.chain.reasoning import reasons, without_reasoning
 from ctxlab.chain.samples import entry_of
 from ctxlab.summaries import summary_message
 from ctxlab.tool_results import clip
@@ -95,10 +96,7 @@ def loaded(call: Call, key: str, value: Mapping[str, Any] | None) -> LiveView | 
 def build(call: Call, view: View) -> LiveView:
     """Return a view ready for use with this history."""
     history, counter = call.history, call.policy.counter
-    replacements = {
-        index: clip(call.messages[index], tokens, counter.text)
-        for index, tokens in view.shortened
-    }
+    replacements = replaced(call, view)
     note = note_for(view)
     head: dict[str, float] = {"summary": counter.message(note)} if note else {}
     for index in view.kept:
@@ -109,6 +107,18 @@ def build(call: Call, view: View) -> LiveView:
     digest = history.digest(view.extent)
     key = view_key(digest, identity(call, view.language))
     return LiveView(view, key, digest, note, replacements, head)
+
+
+def replaced(call: Call, view: View) -> dict[int, BaseMessage]:
+    """Return the shortened messages and those without reasoning, by index."""
+    messages, count = call.messages, call.policy.counter.text
+    found = {
+        index: clip(messages[index], tokens, count) for index, tokens in view.shortened
+    }
+    for index in range(view.tail, view.unreasoned):
+        if reasons(messages[index]):
+            found[index] = without_reasoning(found.get(index, messages[index]))
+    return found
 
 
 def note_for(view: View) -> HumanMessage | None:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from ctxlab.boundaries import cut_for_tokens
 from ctxlab.chain.call import Call
 from ctxlab.chain.compaction import kept_before
+from ctxlab.chain.reasoning import reasoning_to_drop
 from ctxlab.chain.remembering import build
 from ctxlab.views import View
 
@@ -57,8 +58,14 @@ def drop_oldest(call: Call, room: float) -> None:
         )
         kept = tuple(sorted({*view.kept, *kept_before(call, tail)}))
     if tail > view.tail:
-        shortened = tuple(pair for pair in view.shortened if pair[0] >= tail)
-        change(call, replace(view, tail=tail, kept=kept, shortened=shortened))
+        rest = replace(
+            view,
+            tail=tail,
+            kept=kept,
+            shortened=tuple(pair for pair in view.shortened if pair[0] >= tail),
+            unreasoned=reasoning_to_drop(call.messages, call.newest_user, tail),
+        )
+        change(call, rest)
         call.notes.append(f"{call.live.view.dropped} messages dropped to fit")
 
 
