@@ -29,6 +29,7 @@ from ctxlab.views import LiveView, View, leading_system_messages
 GROWTH = 1.25
 SMALLEST_SPAN = 256
 SMALLEST_SHARE = 4
+NOT_SMALLER = "the summary did not make the request smaller"
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,7 @@ def summarize(
     call.adopt(live, "compact")
     if (call.message_count if by_messages else call.local) >= size:
         call.live, call.action, call.estimate = before
-        rest(call, "the summary did not make the request smaller")
+        rest(call, fixed_part_too_large(call) or NOT_SMALLER)
         return
     yield from settle(call, replace(planned, summary=summary.text))
 
@@ -247,16 +248,23 @@ def settle(call: Call, done: Compaction) -> Generator[Effect, Any, None]:
 
 def cause_of_size(call: Call) -> str:
     """Return why a request is over the trigger although it was compacted."""
-    trigger = call.budget.trigger_tokens or 0
-    if call.fixed_overhead >= trigger:
-        return (
-            f"system prompt, tools and other fixed parts take about "
-            f"{call.fixed_overhead:,.0f} tokens of a trigger of {trigger:,}: raise the "
-            "trigger or send fewer tools"
-        )
-    return (
+    if call.due_by_messages():
+        return f"{call.message_count} messages are left, which still triggers"
+    return fixed_part_too_large(call) or (
         f"the newest messages alone take {call.estimate.effective:,} tokens of a "
-        f"trigger of {trigger:,}"
+        f"trigger of {call.budget.trigger_tokens or 0:,}"
+    )
+
+
+def fixed_part_too_large(call: Call) -> str:
+    """Return a sentence if no compaction can ever help, else an empty text."""
+    trigger = call.budget.trigger_tokens or 0
+    if not trigger or call.fixed_overhead < trigger:
+        return ""
+    return (
+        "system prompt, tools and other fixed parts take about "
+        f"{call.fixed_overhead:,.0f} tokens of a trigger of {trigger:,}: raise the "
+        "trigger or send fewer tools"
     )
 
 
