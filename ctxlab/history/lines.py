@@ -28,18 +28,21 @@ from ctxlab.history.contents import CALLS, PARTS, SCALE, Size
 
 
 class Line:
-    """What is known of one line of a conversation; it only ever grows."""
+    """What the contents of a conversation tell; it only ever grows."""
 
     def __init__(self, sizes: list[Size]) -> None:
         self.sizes = sizes
         self.sums = list(accumulate((size.tokens for size in sizes), initial=0))
-        self.answers: list[int] = []
-        self.users: list[int] = []
-        self.looked_at = 0  # messages searched for answers and users
         self._parts: list[list[int]] = [[0] for _ in PARTS]
         self._digests: dict[int, str] = {}
         self._hasher, self._hashed = blake2b(digest_size=16), 0
         self._lock = threading.Lock()
+
+    def begins_like(self, sizes: list[Size]) -> bool:
+        """Tell whether this line and these sizes agree as far as both go."""
+        length = min(len(self.sizes), len(sizes))
+        # Equal contents share one Size object, so this compares by identity.
+        return length > 0 and self.sizes[:length] == sizes[:length]
 
     def grow(self, sizes: list[Size]) -> None:
         """Add the sizes of the messages that came after the last."""
@@ -59,18 +62,6 @@ class Line:
                 self._parts[CALLS][-1] += size.calls
         return self._parts
 
-    def look_at(self, messages: list[BaseMessage]) -> None:
-        """Find the answers and user messages among `messages` not searched before."""
-        with self._lock:
-            for index in range(self.looked_at, len(messages)):
-                message = messages[index]
-                if isinstance(message, AIMessage):
-                    if message.usage_metadata or "ctxlab" in message.response_metadata:
-                        self.answers.append(index)
-                elif isinstance(message, HumanMessage) and not _is_summary(message):
-                    self.users.append(index)
-            self.looked_at = max(self.looked_at, len(messages))
-
     def digest(self, stop: int) -> str:
         """Return the digest of the first `stop` messages, hashing none twice."""
         with self._lock:
@@ -84,6 +75,33 @@ class Line:
             return self._digests[stop]
 
 
+class Roles:
+    """Where users speak and answers with a bill stand; it only ever grows.
+
+    Not part of the line: a bill is no content, so two reloads may differ in it.
+    """
+
+    def __init__(self) -> None:
+        self.answers: list[int] = []
+        self.users: list[int] = []
+        self._looked_at = 0
+        self._lock = threading.Lock()
+
+    def look_at(self, messages: list[BaseMessage]) -> None:
+        """Search the messages that were not searched before."""
+        if self._looked_at >= len(messages):
+            return
+        with self._lock:
+            for index in range(self._looked_at, len(messages)):
+                message = messages[index]
+                if isinstance(message, AIMessage):
+                    if message.usage_metadata or "ctxlab" in message.response_metadata:
+                        self.answers.append(index)
+                elif isinstance(message, HumanMessage) and not _is_summary(message):
+                    self.users.append(index)
+            self._looked_at = max(self._looked_at, len(messages))
+
+
 def _is_summary(message: HumanMessage) -> bool:
     return message.additional_kwargs.get("lc_source") == "summarization"
 
@@ -95,11 +113,12 @@ class History:
     lengths are in messages, sizes in tokens.
     """
 
-    __slots__ = ("line", "messages")
+    __slots__ = ("line", "messages", "roles")
 
-    def __init__(self, messages: list[BaseMessage], line: Line) -> None:
+    def __init__(self, messages: list[BaseMessage], line: Line, roles: Roles) -> None:
         self.messages = messages
         self.line = line
+        self.roles = roles
 
     def __len__(self) -> int:
         return len(self.messages)
@@ -136,18 +155,17 @@ class History:
     @property
     def newest_user(self) -> int | None:
         """Index of the newest user message that is not a summary, or None."""
-        users = self._within(self.line.users)
-        return users[-1] if users else None
+        self.roles.look_at(self.messages)
+        users = self.roles.users
+        place = bisect_left(users, len(self))
+        return users[place - 1] if place else None
 
     @property
     def answers(self) -> Sequence[int]:
         """Indices of AI messages with usage or a ctxlab entry, oldest first."""
-        return self._within(self.line.answers)
-
-    def _within(self, indices: list[int]) -> list[int]:
-        if self.line.looked_at < len(self):
-            self.line.look_at(self.messages)
-        return indices[: bisect_left(indices, len(self))]
+        self.roles.look_at(self.messages)
+        answers = self.roles.answers
+        return answers[: bisect_left(answers, len(self))]
 
     def first_index_within(self, tokens: float, start: int = 0) -> int:
         """Return the smallest index from `start` on whose tail is within `tokens`."""

@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from langchain_core.messages import BaseMessage
 
 from ctxlab.history.contents import Memo, MessageCounter, Size
-from ctxlab.history.lines import History, Line
+from ctxlab.history.lines import History, Line, Roles
 
 _EDITED_FROM = 4  # histories compared message by message to find an edited one
 
@@ -67,10 +67,32 @@ class HistoryMeter:
         before, length = _longest_common(known, own)
         sizes = self._memo.sizes(own[length:])
         with self._lock:
-            history = History(own, _line_of(before, length, sizes))
+            line, roles = self._line_of(before, length, sizes)
+            history = History(own, line, roles)
             if own:
                 self._keep(history)
         return history
+
+    def _line_of(
+        self, before: History | None, length: int, sizes: list[Size]
+    ) -> tuple[Line, Roles]:
+        """Return line and roles of a history that shares `length` messages."""
+        if before is None:
+            return self._reloaded(sizes), Roles()
+        line = before.line
+        if sizes and len(line.sizes) != length:  # another history goes on differently
+            return Line(line.sizes[:length] + sizes), Roles()
+        line.grow(sizes)
+        return line, before.roles
+
+    def _reloaded(self, sizes: list[Size]) -> Line:
+        """Return the line of new objects; equal contents were measured before."""
+        for known in reversed(self._histories):
+            line = known.line
+            if line.begins_like(sizes) and len(sizes) >= len(line.sizes):
+                line.grow(sizes[len(line.sizes) :])
+                return line
+        return Line(sizes)
 
     def _keep(self, history: History) -> None:
         """Make `history` the newest; those that it continues give way to it."""
@@ -80,17 +102,6 @@ class HistoryMeter:
             if other.line is not history.line or len(other) > len(history)
         ]
         self._histories = [*others, history][-self._max_histories :]
-
-
-def _line_of(before: History | None, length: int, sizes: list[Size]) -> Line:
-    """Return the line of a history that shares `length` messages with `before`."""
-    if before is None:
-        return Line(sizes)
-    line = before.line
-    if sizes and len(line.sizes) != length:  # another history goes on differently
-        return Line(line.sizes[:length] + sizes)
-    line.grow(sizes)
-    return line
 
 
 def _longest_common(
