@@ -17,7 +17,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from ctxlab.calibration import Fit, usable_input_tokens
 from ctxlab.chain.policy import FixedPart, Policy, model_name, tool_names
 from ctxlab.chain.reasoning import not_thinking
-from ctxlab.chain.samples import entry_of, first_to_learn
+from ctxlab.chain.samples import entry_of
 from ctxlab.estimates import Estimate, estimate
 from ctxlab.records import Action, CallRecord, whole_parts
 from ctxlab.summaries import is_summary, language_of
@@ -190,11 +190,12 @@ class Call:
     def _fit(self) -> Fit | None:
         if not self.policy.settings.use_reported_usage:
             return None
-        answers = self.history.answers
-        first = first_to_learn(len(answers))
-        chosen = [*answers[: min(1, first)], *answers[first:]]
-        samples = self.policy.samples.samples(self.messages[at] for at in chosen)
-        return self.policy.fits.fit(self.policy.calibration, samples, self.fixed.tokens)
+        return self.policy.fits.fit(
+            self.conversation,
+            self.messages,
+            self.history.answers,
+            self.fixed.tokens,
+        )
 
     def _reported(self) -> float | None:
         """Return the last bill plus what was added, if this request extends it."""

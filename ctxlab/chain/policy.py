@@ -16,7 +16,7 @@ from langchain_core.messages import BaseMessage
 
 from ctxlab.budgets import Budget, budget_for, input_window, output_reserve
 from ctxlab.calibration import Calibration
-from ctxlab.chain.samples import FitBook, SampleBook
+from ctxlab.chain.samples import FitBook
 from ctxlab.history import HistoryMeter
 from ctxlab.records import CallRecord, Compaction
 from ctxlab.settings import Settings
@@ -120,7 +120,7 @@ class Policy:
         self.meter = HistoryMeter(self.counter)
         self.memory = ViewMemory()
         self.learned_limits: dict[str, int] = {}
-        self.samples, self.fits = SampleBook(), FitBook()
+        self.fits = FitBook(self.calibration)
         self.rests, self.warned, self.fixed_parts = Recent(), Recent(), Recent(64)
 
     def pinned(self, message: BaseMessage) -> bool:

@@ -1,12 +1,12 @@
-"""Samples of earlier answers, each read once.
+"""What the bills of earlier answers teach, learned sample by sample.
 
-A sample stands in the metadata of an AI message, as plain JSON. Within a run the
-same message objects come by at every call, so what was read is kept beside them.
+A sample stands in the metadata of an AI message, as plain JSON. From call to call a
+conversation gains an answer or two, so only the newest are read.
 
 Lesson: 07_fit_the_overhead.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 from langchain_core.messages import BaseMessage
@@ -35,33 +35,6 @@ def sample_of(message: BaseMessage) -> UsageSample | None:
         return None
 
 
-class SampleBook:
-    """Samples by message object; bounded, safe to share between threads.
-
-    Args:
-        size: Number of messages to remember; then the book starts afresh.
-    """
-
-    def __init__(self, size: int = 8_192) -> None:
-        self.size = size
-        # The message stands beside its sample: an id is its own only while it lives.
-        self._known: dict[int, tuple[BaseMessage, UsageSample | None]] = {}
-
-    def samples(self, messages: Iterable[BaseMessage]) -> list[UsageSample]:
-        """Return the samples of these messages, in order."""
-        if len(self._known) > self.size:
-            self._known = {}
-        known = self._known
-        found = []
-        for message in messages:
-            entry = known.get(id(message))
-            if entry is None:
-                entry = known[id(message)] = (message, sample_of(message))
-            if entry[1] is not None:
-                found.append(entry[1])
-        return found
-
-
 def first_to_learn(answers: int) -> int:
     """Return the first of so many answers to learn from.
 
@@ -72,50 +45,82 @@ def first_to_learn(answers: int) -> int:
 
 
 class FitBook:
-    """Fits that learn on, sample by sample, within a run; thread-safe.
+    """Fits of many conversations that learn on, sample by sample; thread-safe.
 
     Args:
-        size: Number of conversations to remember; then the book starts afresh.
+        calibration: How a fit is made.
+        size: Number of fits to remember; then the book starts afresh.
     """
 
-    def __init__(self, size: int = 256) -> None:
+    def __init__(self, calibration: Calibration, size: int = 1_024) -> None:
+        self.calibration = calibration
         self.size = size
-        # The samples stand beside their track, so that their ids stay their own.
-        self._tracks: dict[tuple[int, ...], tuple[AnchoredTrack, Any]] = {}
+        self._tracks: dict[Hashable, AnchoredTrack] = {}
 
     def fit(
         self,
-        calibration: Calibration,
-        samples: Sequence[UsageSample],
+        conversation: str,
+        messages: Sequence[BaseMessage],
+        answers: Sequence[int],
         fixed_tokens: float,
     ) -> Fit | None:
-        """Return what a calibration learns from these samples, oldest first."""
-        if not isinstance(calibration, AnchoredCalibration) or not samples:
-            return calibration.fit(samples, fixed_tokens=fixed_tokens)
-        return self._track(calibration, samples, fixed_tokens).line(fixed_tokens)
+        """Return what the bills of a conversation teach.
 
-    def _track(
+        Args:
+            conversation: Its name, for what is known of it already.
+            messages: The whole history, oldest first.
+            answers: Indices of the answers that may carry a sample.
+            fixed_tokens: Today's counted system prompt and tools.
+        """
+        if not answers:
+            return None
+        if not isinstance(self.calibration, AnchoredCalibration):
+            samples = _samples(messages, _window(answers))
+            return self.calibration.fit(samples, fixed_tokens=fixed_tokens)
+        newest = sample_of(messages[answers[-1]])
+        name = conversation, len(answers), newest
+        track = self._tracks.get(name)
+        if track is None:
+            track = self._learned(conversation, messages, answers, fixed_tokens)
+            self._remember(name, track)
+        return track.line(fixed_tokens)
+
+    def _learned(
         self,
-        calibration: AnchoredCalibration,
-        samples: Sequence[UsageSample],
+        conversation: str,
+        messages: Sequence[BaseMessage],
+        answers: Sequence[int],
         fixed_tokens: float,
     ) -> AnchoredTrack:
-        known = self._tracks.get(_name(samples))
-        if known:
-            return known[0]
-        before = self._tracks.pop(_name(samples[:-1]), None) if samples[1:] else None
-        if before:
-            track = before[0].copy()
-            track.add(samples[-1])
-        else:
-            track = AnchoredTrack(calibration, fixed_tokens)
-            for sample in samples:
-                track.add(sample)
-        if len(self._tracks) > self.size:
+        """Learn one sample more than is known, or all of the window."""
+        if len(answers) > 1 and len(answers) % BLOCK:
+            before = sample_of(messages[answers[-2]])
+            known = self._tracks.pop((conversation, len(answers) - 1, before), None)
+            if known:
+                return _taught(known.copy(), _samples(messages, answers[-1:]))
+        track = AnchoredTrack(self.calibration, fixed_tokens)  # type: ignore[arg-type]
+        return _taught(track, _samples(messages, _window(answers)))
+
+    def _remember(self, name: Hashable, track: AnchoredTrack) -> None:
+        if len(self._tracks) >= self.size:
             self._tracks = {}
-        self._tracks[_name(samples)] = track, (samples[0], samples[-1])
-        return track
+        self._tracks[name] = track
 
 
-def _name(samples: Sequence[UsageSample]) -> tuple[int, ...]:
-    return id(samples[0]), id(samples[-1]), len(samples)
+def _window(answers: Sequence[int]) -> list[int]:
+    """Return the answers to learn from: the first of all, and those of the window."""
+    first = first_to_learn(len(answers))
+    return [*answers[: min(1, first)], *answers[first:]]
+
+
+def _samples(
+    messages: Sequence[BaseMessage], places: Iterable[int]
+) -> list[UsageSample]:
+    found = [sample_of(messages[place]) for place in places]
+    return [sample for sample in found if sample is not None]
+
+
+def _taught(track: AnchoredTrack, samples: Iterable[UsageSample]) -> AnchoredTrack:
+    for sample in samples:
+        track.add(sample)
+    return track
