@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from ctxlab._lazy import lazy_names
 
 if TYPE_CHECKING:
+    from ctxlab.lab.fidelities import fidelity
     from ctxlab.lab.replays import Replay, areplay, replay
     from ctxlab.lab.simulated import SimulatedChatModel
     from ctxlab.lab.transcripts import (
@@ -32,6 +33,7 @@ __all__ = [
     "SimulatedChatModel",
     "Transcript",
     "areplay",
+    "fidelity",
     "load_transcript",
     "replay",
     "save_transcript",
@@ -49,6 +51,7 @@ __getattr__, __dir__ = lazy_names(
         "SimulatedChatModel": "ctxlab.lab.simulated",
         "Transcript": "ctxlab.lab.transcripts",
         "areplay": "ctxlab.lab.replays",
+        "fidelity": "ctxlab.lab.fidelities",
         "load_transcript": "ctxlab.lab.transcripts",
         "replay": "ctxlab.lab.replays",
         "save_transcript": "ctxlab.lab.transcripts",
