@@ -16,8 +16,9 @@ Left out here: whole conversations (`lines`). Lesson: 09_summarize_the_request_o
 import json
 import marshal
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from langchain_core.messages import AIMessage, BaseMessage
 from pydantic_core import to_jsonable_python
@@ -51,13 +52,27 @@ class MessageCounter(Protocol):
         """Return the share of those tokens that its tool calls cost."""
 
 
-class Size(NamedTuple):
-    """What is remembered of one message's content."""
+@dataclass(slots=True, eq=False)
+class Size:
+    """What is remembered of one message's content; equal contents share one object.
 
-    tokens: int  # thousandths of a token, calls included
-    calls: int  # thousandths of a token
-    kind: int  # index into PARTS
-    digest: bytes
+    Attributes:
+        tokens: Thousandths of a token, calls included.
+        calls: Thousandths of a token.
+        kind: Index into `PARTS`.
+        digest: Name of the content; made when first asked for.
+    """
+
+    tokens: int
+    calls: int
+    kind: int
+    digest: bytes | None = None
+
+    def digest_of(self, message: BaseMessage) -> bytes:
+        """Return the digest of the message whose size this is."""
+        if self.digest is None:
+            self.digest = message_digest(message)
+        return self.digest
 
 
 def message_digest(message: BaseMessage) -> bytes:
@@ -147,7 +162,7 @@ class Memo:
         kind = _KINDS.get(message.type)
         if kind is None:
             kind = _KINDS.get(getattr(message, "role", ""), _USER)
-        return Size(tokens, calls, kind, message_digest(message))
+        return Size(tokens, calls, kind)
 
 
 def _is_bare(message: AIMessage) -> bool:

@@ -62,14 +62,15 @@ class Line:
                 self._parts[CALLS][-1] += size.calls
         return self._parts
 
-    def digest(self, stop: int) -> str:
+    def digest(self, messages: Sequence[BaseMessage], stop: int) -> str:
         """Return the digest of the first `stop` messages, hashing none twice."""
         with self._lock:
             if stop not in self._digests:
                 if stop < self._hashed:
                     self._hasher, self._hashed = blake2b(digest_size=16), 0
-                new = [size.digest for size in self.sizes[self._hashed : stop]]
-                self._hasher.update(b"".join(new))
+                new = range(self._hashed, stop)
+                digests = [self.sizes[at].digest_of(messages[at]) for at in new]
+                self._hasher.update(b"".join(digests))
                 self._hashed = stop
                 self._digests[stop] = self._hasher.hexdigest()
             return self._digests[stop]
@@ -150,7 +151,8 @@ class History:
 
         Equal for equal contents whatever the ids, usage and metadata, in any process.
         """
-        return self.line.digest(slice(0, stop).indices(len(self))[1])
+        length = slice(0, stop).indices(len(self))[1]
+        return self.line.digest(self.messages, length)
 
     @property
     def newest_user(self) -> int | None:
