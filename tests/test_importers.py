@@ -141,7 +141,7 @@ def test_a_broken_thread_message_is_named(record, says):
 
 
 def test_an_empty_thread_is_no_conversation():
-    with pytest.raises(ValueError, match="t.json: the thread holds no messages"):
+    with pytest.raises(ValueError, match="t.json: the conversation holds no messages"):
         import_conversation(thread_of())
 
 

@@ -185,16 +185,22 @@ def _find(path_or_name: str | Path) -> Path:
     )
 
 
-def load_transcript(path_or_name: str | Path) -> Transcript:
+def load_transcript(
+    path_or_name: str | Path, *, thread_id: str | None = None
+) -> Transcript:
     """Return a transcript of ctxlab by name, or a conversation file by path.
+
+    Args:
+        path_or_name: A file of any format of `ctxlab.lab.importers`, or a name.
+        thread_id: Which thread of a checkpoint file; None for its only one.
 
     Raises:
         ValueError: Unknown name, no such file, or content that is no conversation;
             the message names the file, the place and what was expected.
     """
     path = _find(path_or_name)
-    source = Source(path.name, path.read_bytes())
-    data = source.json
+    source = Source.from_path(path, thread_id)
+    data = None if source.is_database else source.json
     if isinstance(data, dict) and str(data.get("format", "")).startswith("ctxlab"):
         try:
             return _read_own(data)
