@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
+from ctxlab.chain.call import conversation_name
 from ctxlab.lab.vendor_errors import overflow_error
 from ctxlab.middleware import RequestOnlySummarizationMiddleware
 from ctxlab.summaries import is_summary, summary_text
@@ -208,12 +209,9 @@ def check_nothing_lost(
         if message.id not in carried and not was_told(message, told)
     ]
     live = desk.middleware.policy.memory
-    dropped = [view.view.dropped for view in live.of(first_digest(desk, history))]
+    name = conversation_name(None, desk.middleware.policy.meter.measure(history))
+    dropped = [view.view.dropped for view in live.of(name)]
     assert len(missing) <= max([0, *dropped])
-
-
-def first_digest(desk: Desk, history: list[BaseMessage]) -> str:
-    return desk.middleware.policy.meter.measure(history).digest(1)
 
 
 def was_told(message: BaseMessage, told: str) -> bool:

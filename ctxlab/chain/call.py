@@ -6,7 +6,6 @@ says what will be carried; `measure` says how large that is.
 Lesson: 10_protect_the_call.
 """
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
@@ -15,10 +14,11 @@ from langchain.agents.middleware import ModelRequest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from ctxlab.calibration import Fit, usable_input_tokens
-from ctxlab.chain.policy import FixedPart, Policy, model_name, tool_names
+from ctxlab.chain.policy import Policy
 from ctxlab.chain.reasoning import not_thinking
 from ctxlab.chain.samples import entry_of
 from ctxlab.estimates import Estimate, estimate
+from ctxlab.history import History
 from ctxlab.records import Action, CallRecord, whole_parts
 from ctxlab.summaries import is_summary, language_of
 from ctxlab.views import LiveView
@@ -41,8 +41,8 @@ class Call:
         self.policy = policy
         self.request = request
         self.history = policy.meter.measure(request.messages)
-        self.conversation = self.history.digest(min(1, len(request.messages)))
-        self.fixed = fixed_part(policy, request)
+        self.conversation = conversation_name(request.runtime, self.history)
+        self.fixed = policy.fixed_parts.of(request)
         self.fit: Fit | None = self._fit()
         self.budget = policy.budget(request)
         self.live = LiveView()
@@ -220,6 +220,20 @@ class Call:
         return answer + self.scale * self.history.tokens(index + 1)
 
 
+def conversation_name(runtime: Any, history: History) -> str:
+    """Return what a conversation is known by within a process.
+
+    Its thread, and its first message: sub-agents talk on the same thread.
+    """
+    return f"{thread_of(runtime)}/{history.digest(1)}"
+
+
+def thread_of(runtime: Any) -> str:
+    """Return the id of the thread that runs; empty without a checkpointer."""
+    info = getattr(runtime, "execution_info", None)
+    return getattr(info, "thread_id", None) or ""
+
+
 def answer_tokens(message: BaseMessage) -> float | None:
     """Return what an answer will cost as history: its output less its reasoning."""
     usage = message.usage_metadata if isinstance(message, AIMessage) else None
@@ -227,27 +241,6 @@ def answer_tokens(message: BaseMessage) -> float | None:
         return None
     details = usage.get("output_token_details") or {}
     return float(usage["output_tokens"] - (details.get("reasoning") or 0))
-
-
-def fixed_part(policy: Policy, request: ModelRequest[Any]) -> FixedPart:
-    """Return the counted system message and tools; counted once per agent."""
-    system, tools = request.system_message, request.tools
-    text = str(system.content) if system else ""
-    key = (text, *map(id, tools), id(request.model))
-    known = policy.fixed_parts.get(key)
-    if known is None:
-        names = "\0".join([model_name(request.model), text, *tool_names(tools)])
-        digest = hashlib.blake2b(names.encode(), digest_size=8).hexdigest()
-        known = FixedPart(
-            system=policy.counter.message(system) if system else 0.0,
-            tools=policy.counter.tools(tools),
-            fingerprint=digest,
-        )
-        # The tools are remembered too: an id is unique only while its object lives.
-        policy.fixed_parts.put(key, (known, tools, request.model))
-        return known
-    part: FixedPart = known[0]
-    return part
 
 
 def merged(messages: Sequence[BaseMessage]) -> list[BaseMessage]:

@@ -5,9 +5,7 @@ Lesson: 10_protect_the_call.
 
 import logging
 import re
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict
 
@@ -16,6 +14,8 @@ from langchain_core.messages import BaseMessage
 
 from ctxlab.budgets import Budget, budget_for, input_window, output_reserve
 from ctxlab.calibration import Calibration
+from ctxlab.chain.fixed import FixedParts, model_name
+from ctxlab.chain.recent import Recent
 from ctxlab.chain.samples import FitBook
 from ctxlab.history import HistoryMeter
 from ctxlab.records import CallRecord, Compaction
@@ -25,29 +25,6 @@ from ctxlab.tokens import TokenCounter
 from ctxlab.views import ViewMemory
 
 logger = logging.getLogger("ctxlab")
-
-
-class Recent:
-    """A small dictionary that forgets what was unused longest; thread-safe."""
-
-    def __init__(self, size: int = 256) -> None:
-        self.size = size
-        self._values: OrderedDict[Hashable, Any] = OrderedDict()
-        self._guard = threading.Lock()
-
-    def get(self, key: Hashable) -> Any:
-        """Return the value under a key, or None."""
-        with self._guard:
-            return self._values.get(key)
-
-    def put(self, key: Hashable, value: Any) -> None:
-        """Remember a value; None forgets the key."""
-        with self._guard:
-            self._values.pop(key, None)
-            if value is not None:
-                self._values[key] = value
-            while len(self._values) > self.size:
-                self._values.popitem(last=False)
 
 
 class Rules(TypedDict, total=False):
@@ -121,7 +98,8 @@ class Policy:
         self.memory = ViewMemory()
         self.learned_limits: dict[str, int] = {}
         self.fits = FitBook(self.calibration)
-        self.rests, self.warned, self.fixed_parts = Recent(), Recent(), Recent(64)
+        self.fixed_parts = FixedParts(self.counter)
+        self.rests, self.warned, self.asked = Recent(), Recent(), Recent()
 
     def pinned(self, message: BaseMessage) -> bool:
         """Return whether a message must stay verbatim."""
@@ -156,39 +134,6 @@ class Policy:
         if not self.warned.get((conversation, cause)):
             self.warned.put((conversation, cause), True)
             logger.warning(sentence)
-
-
-@dataclass(frozen=True)
-class FixedPart:
-    """What every request of an agent carries: tokens, and whose they are."""
-
-    system: float
-    tools: float
-    fingerprint: str
-
-    @property
-    def tokens(self) -> float:
-        """Tokens of the system message and the tool schemas."""
-        return self.system + self.tools
-
-
-def model_name(model: Any) -> str:
-    """Return the name a provider knows a model by, or its class."""
-    for attribute in ("model_name", "model", "model_id"):
-        name = getattr(model, attribute, None)
-        if isinstance(name, str) and name:
-            return name
-    return type(model).__name__
-
-
-def tool_names(tools: Sequence[Any]) -> tuple[str, ...]:
-    """Return the names of tools, of whatever form they are."""
-    return tuple(
-        str(tool.get("name") or tool.get("function", {}).get("name") or tool)
-        if isinstance(tool, Mapping)
-        else str(getattr(tool, "name", None) or getattr(tool, "__name__", tool))
-        for tool in tools
-    )
 
 
 def _check_pattern(pattern: str) -> None:

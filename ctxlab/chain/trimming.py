@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from ctxlab.boundaries import cut_for_tokens
 from ctxlab.chain.call import Call
-from ctxlab.chain.compaction import kept_before
+from ctxlab.chain.cutting import kept_before
 from ctxlab.chain.reasoning import reasoning_to_drop
 from ctxlab.chain.remembering import build
 from ctxlab.views import View

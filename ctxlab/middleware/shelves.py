@@ -14,6 +14,8 @@ from typing import Any
 
 from langgraph.store.base import BaseStore
 
+from ctxlab.chain.call import thread_of
+
 logger = logging.getLogger("ctxlab")
 DEFAULT_NAMESPACE = ("ctxlab", "views")
 
@@ -76,14 +78,12 @@ def shelf_for(
     store = getattr(runtime, "store", None)
     if store is None:
         return None
-    info = getattr(runtime, "execution_info", None)
-    thread = getattr(info, "thread_id", None)
-    return Shelf(store, (*namespace, folder(thread)), ttl)
+    return Shelf(store, (*namespace, folder(thread_of(runtime))), ttl)
 
 
-def folder(thread_id: str | None) -> str:
+def folder(thread_id: str) -> str:
     """Return a folder name for a thread that holds nothing a user could choose."""
-    return hashlib.blake2b(str(thread_id).encode(), digest_size=12).hexdigest()
+    return hashlib.blake2b(thread_id.encode(), digest_size=12).hexdigest()
 
 
 def _unreadable(error: Exception) -> None:

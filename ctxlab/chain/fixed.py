@@ -1,0 +1,105 @@
+"""What every request of an agent carries besides its messages, counted once.
+
+System message, tool schemas, and the schema of a structured answer: a message counter
+sees none of them, and they may be most of a short request.
+
+Lesson: 07_fit_the_overhead.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langchain.agents.middleware import ModelRequest
+from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
+
+from ctxlab.chain.recent import Recent
+from ctxlab.tokens import TokenCounter
+
+
+@dataclass(frozen=True)
+class FixedPart:
+    """The fixed part of a request: tokens, and whose they are."""
+
+    system: float
+    tools: float
+    fingerprint: str
+
+    @property
+    def tokens(self) -> float:
+        """Tokens of the system message and all schemas."""
+        return self.system + self.tools
+
+
+class FixedParts:
+    """Fixed parts by agent, the newest of them remembered."""
+
+    def __init__(self, counter: TokenCounter) -> None:
+        self.counter = counter
+        self._known = Recent(64)
+
+    def of(self, request: ModelRequest[Any]) -> FixedPart:
+        """Return the fixed part of a request."""
+        system, tools = request.system_message, request.tools
+        text = str(system.content) if system else ""
+        owners = request.model, request.response_format, *tools
+        key = (text, *map(id, owners))
+        known = self._known.get(key)
+        if known is None:
+            known = self._count(request, text)
+            # The owners stay alive beside it: an id is unique only while they do.
+            self._known.put(key, (known, owners))
+            return known
+        part: FixedPart = known[0]
+        return part
+
+    def _count(self, request: ModelRequest[Any], text: str) -> FixedPart:
+        system = request.system_message
+        schemas = [*request.tools, *answer_schemas(request.response_format)]
+        names = "\0".join([model_name(request.model), text, *tool_names(schemas)])
+        return FixedPart(
+            system=self.counter.message(system) if system else 0.0,
+            tools=self.counter.tools(schemas),
+            fingerprint=hashlib.blake2b(names.encode(), digest_size=8).hexdigest(),
+        )
+
+
+def answer_schemas(response_format: Any) -> list[dict[str, Any]]:
+    """Return the schemas that a structured answer adds to a request, as tools."""
+    if response_format is None:
+        return []
+    if isinstance(response_format, ProviderStrategy):
+        specs = [response_format.schema_spec]
+    elif isinstance(response_format, ToolStrategy):
+        specs = response_format.schema_specs
+    else:
+        schema = getattr(response_format, "schema", response_format)
+        specs = ToolStrategy(schema=schema).schema_specs
+    return [
+        {
+            "name": spec.name,
+            "description": spec.description,
+            "parameters": spec.json_schema,
+        }
+        for spec in specs
+    ]
+
+
+def model_name(model: Any) -> str:
+    """Return the name a provider knows a model by, or its class."""
+    for attribute in ("model_name", "model", "model_id"):
+        name = getattr(model, attribute, None)
+        if isinstance(name, str) and name:
+            return name
+    return type(model).__name__
+
+
+def tool_names(tools: Sequence[Any]) -> tuple[str, ...]:
+    """Return the names of tools, of whatever form they are."""
+    return tuple(
+        str(tool.get("name") or tool.get("function", {}).get("name") or tool)
+        if isinstance(tool, Mapping)
+        else str(getattr(tool, "name", None) or getattr(tool, "__name__", tool))
+        for tool in tools
+    )
