@@ -5,9 +5,11 @@ import json
 from pathlib import Path
 
 import pytest
+from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+from langgraph.checkpoint.sqlite import SqliteSaver
 
-from ctxlab.lab import load_transcript, save_transcript
+from ctxlab.lab import SimulatedChatModel, load_transcript, save_transcript
 from ctxlab.lab.billing import bytes_over_three
 from ctxlab.lab.importers import (
     IMPORTERS,
@@ -158,3 +160,95 @@ def test_a_new_format_is_one_more_entry(monkeypatch):
     found = import_conversation(Source("q.txt", b"Q: one\nQ: two"))
     assert [message.text for message in found.messages] == ["one", "two"]
     assert import_conversation(thread_of({"type": "human", "content": "x"})).messages
+
+
+GREENHOUSE = {
+    "greenhouse_openai.json": ("prompt", "schemas", "no usage"),
+    "greenhouse_openai.jsonl": ("prompt", "calls", "no usage"),
+    "greenhouse_openai_log.jsonl": ("prompt", "schemas", "usage"),
+    "greenhouse_anthropic.json": ("prompt", "schemas", "usage"),
+    "greenhouse_messages_to_dict.json": ("prompt", "calls", "usage"),
+    "greenhouse_dumpd.json": ("prompt", "calls", "usage"),
+    "greenhouse.sqlite": ("no prompt", "calls", "other usage"),
+}
+
+
+@pytest.mark.parametrize("name", GREENHOUSE)
+def test_x12_one_conversation_is_the_same_in_every_format(name):
+    found = load_transcript(THREAD.parent / name, thread_id="bed-b12")
+    prompt, tools, _ = GREENHOUSE[name]
+    text = [message.text for message in found.messages]
+
+    assert [message.type for message in found.messages] == [
+        *("human", "ai", "tool", "tool", "ai", "human", "ai")
+    ]
+    assert text[0] == "Bed B-12 looks dry. Is it? Never water the ferns at noon."
+    assert text[2] == "moisture 11 %, sensor S-0417, read at 09:40"
+    assert text[6] == "可信：刚换过电池，而且与植株状态一致。还没有核实的是空气湿度。"
+    assert [call["id"] for call in found.messages[1].tool_calls] == [
+        *("call_soil", "call_air")
+    ]
+    assert found.messages[1].tool_calls[0]["args"] == {"bed": "B-12", "kind": "soil"}
+    assert [m.tool_call_id for m in found.messages[2:4]] == ["call_soil", "call_air"]
+    assert found.system.startswith("You look after") is (prompt == "prompt")
+    assert [tool["name"] for tool in found.tools] == ["read_sensor"]
+    assert bool(found.tools[0]["description"]) is (tools == "schemas")
+
+
+@pytest.mark.parametrize("name", GREENHOUSE)
+def test_x12_recorded_usage_comes_in(name):
+    found = load_transcript(THREAD.parent / name, thread_id="bed-b12")
+    billed = [
+        message.usage_metadata["input_tokens"]
+        for message in found.messages
+        if getattr(message, "usage_metadata", None)
+    ]
+    expected = {"usage": [1_312, 1_420, 1_509], "no usage": []}
+    assert billed == expected.get(GREENHOUSE[name][2], billed)
+    if GREENHOUSE[name][2] == "other usage":
+        assert len(billed) == 3
+
+
+def test_x12_a_checkpoint_file_asks_which_thread():
+    path = THREAD.parent / "greenhouse.sqlite"
+    with pytest.raises(ValueError, match="give a thread id; threads: bed-b12, short"):
+        load_transcript(path)
+    with pytest.raises(ValueError, match="no thread 'x'; threads: bed-b12, short"):
+        load_transcript(path, thread_id="x")
+    assert len(load_transcript(path, thread_id="short").messages) == 2
+
+
+def test_x12_a_checkpoint_file_is_read_while_an_agent_writes_it(tmp_path):
+    """Its newest state stands in the write-ahead log; nothing beside it changes."""
+    path = tmp_path / "live.sqlite"
+    with SqliteSaver.from_conn_string(str(path)) as saver:
+        agent = create_agent(SimulatedChatModel(replies=["Hello."]), checkpointer=saver)
+        agent.invoke({"messages": "Hi"}, {"configurable": {"thread_id": "1"}})
+        before = sorted(file.name for file in tmp_path.iterdir())
+        found = load_transcript(path)
+        assert sorted(file.name for file in tmp_path.iterdir()) == before
+
+    assert [message.text for message in found.messages] == ["Hi", "Hello."]
+
+
+def test_x12_the_longest_request_of_a_log_is_taken_and_said():
+    found = load_transcript(THREAD.parent / "greenhouse_openai_log.jsonl")
+    assert list(found.notes) == ["the longest of 3 requests is taken: line 3"]
+
+
+def test_x12_a_history_of_states_gives_its_newest():
+    states = [
+        {"values": {"messages": [{"type": "human", "content": text}]}}
+        for text in ("newest", "older")
+    ]
+    found = import_conversation(Source("h.json", json.dumps(states).encode()))
+    assert [message.text for message in found.messages] == ["newest"]
+
+
+def test_x12_arguments_that_are_no_json_come_in_as_an_invalid_call():
+    call = {"id": "1", "function": {"name": "f", "arguments": '{"a": '}}
+    chat = [{"role": "assistant", "content": None, "tool_calls": [call]}]
+    found = import_conversation(Source("c.json", json.dumps(chat).encode()))
+
+    assert found.messages[0].invalid_tool_calls[0]["args"] == '{"a": '
+    assert "calls whose arguments are no JSON object: 1" in found.notes

@@ -47,6 +47,7 @@ CLASSES = {
     "FunctionMessage": "function",
     "ChatMessage": "chat",
 }
+HOMES = (["langchain"], ["langchain_core"])
 NO_SYSTEM = "system prompt unknown: a thread does not hold it"
 # Never sent to a model, or said once more elsewhere in the message.
 DROPPED = ("artifact", "example", "tool_call_chunks", "chunk_position")
@@ -104,12 +105,9 @@ def as_record(record: Mapping[str, Any], place: str) -> dict[str, Any]:
         ValueError: It names a class that is no message.
     """
     if "lc" in record:
-        name = record.get("id")
-        known = isinstance(name, list) and name[:1] in (
-            ["langchain"],
-            ["langchain_core"],
-        )
-        if not known or name[-1] not in CLASSES or record["type"] != "constructor":
+        name: Any = record.get("id")
+        known = isinstance(name, list) and name[:1] in HOMES and name[-1] in CLASSES
+        if not known or record["type"] != "constructor":
             raise expected(f"{place}.id", "a message class of langchain", name)
         return {**_mapping(record, "kwargs", place), "type": CLASSES[name[-1]]}
     if "data" in record and "content" not in record:
@@ -123,7 +121,7 @@ def message_from(record: Mapping[str, Any], place: str) -> BaseMessage:
     Raises:
         ValueError: The fields are not those of a message; the place is named.
     """
-    kind = record["type"]
+    kind: str = record["type"]
     kind = "ai" if kind == "AIMessageChunk" else kind
     if kind not in TYPES:
         known = ", ".join(TYPES)
