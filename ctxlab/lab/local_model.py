@@ -29,7 +29,8 @@ _SERVER = Path(__file__).with_name("local_server.py")
 _LONGEST_STOP = 10.0  # seconds
 
 # ChatML as SmolLM2 was trained on it; its own template does not show tools, calls
-# and results to the model. These are written as Hermes and Qwen write them.
+# and results to the model. Calls are written as Hermes and Qwen write them, results
+# in words: so small a model takes a `<tool_response>` for something to repeat.
 TEMPLATE = """\
 {%- if messages[0].role == 'system' -%}
   {%- set system, rest = messages[0].content, messages[1:] -%}
@@ -46,13 +47,12 @@ TEMPLATE = """\
 {{- '<|im_end|>\\n' -}}
 {%- for message in rest -%}
   {%- if message.role == 'tool' -%}
-    {{- '<|im_start|>user\\n<tool_response>\\n' + message.content -}}
-    {{- '\\n</tool_response>' -}}
+    {{- '<|im_start|>user\\nThe tool says: ' + message.content -}}
   {%- else -%}
     {{- '<|im_start|>' + message.role + '\\n' -}}
     {%- if message.content -%}{{- message.content -}}{%- endif -%}
     {%- for call in message.tool_calls or [] -%}
-      {{- '\\n<tool_call>\\n{"name": "' + call.function.name -}}
+      {{- '<tool_call>\\n{"name": "' + call.function.name -}}
       {{- '", "arguments": ' + (call.function.arguments | tojson) -}}
       {{- '}\\n</tool_call>' -}}
     {%- endfor -%}
@@ -233,8 +233,24 @@ def _stop(process: "subprocess.Popen[str]", log: IO[bytes]) -> None:
     log.close()
 
 
+def main(arguments: list[str]) -> None:
+    """Serve the model, ask it one question, say what that cost."""
+    try:
+        with LocalModel(arguments[0] if arguments else None) as local:
+            answer = local.chat(max_tokens=40).invoke("Name a colour.")
+    except LocalModelError as error:
+        sys.exit(str(error))
+    usage = answer.usage_metadata
+    print(f"{local.name} answers: {answer.text.strip()!r}")
+    print(f"billed: {usage['input_tokens']} tokens in, {usage['output_tokens']} out")
+
+
 def _end_of(log: IO[bytes]) -> str:
     log.seek(0)
     lines = log.read().decode("utf-8", "replace").split("\n")
     said = [line.strip() for line in lines if line.strip()]
     return said[-1][-300:] if said else "it said nothing"
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

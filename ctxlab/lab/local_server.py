@@ -10,6 +10,7 @@ Left out: everything a caller sees (`local_model`). Lesson: 13_run_real_models.
 import json
 import signal
 import sys
+from importlib import import_module
 from typing import Any
 
 
@@ -20,8 +21,7 @@ def serve(settings: dict[str, Any]) -> None:
         settings: `path` of the GGUF, `window` in tokens, `parallel` requests,
             `template` of the chat (None: the model's own), `threads` (None: all).
     """
-    import xllamacpp
-
+    xllamacpp: Any = import_module("xllamacpp")
     params = xllamacpp.CommonParams()
     params.model.path = settings["path"]
     params.model_alias = {settings["name"]}
