@@ -8,14 +8,14 @@ is missing. The message in the checkpoint stays whole: a shortened copy is made.
 >>> log = ToolMessage("start " + "x" * 9_000 + " end", tool_call_id="c1")
 >>> short = clip(log, 40, lambda text: len(text) / 4)
 >>> print(short.text[:6], short.text[-3:], len(log.text), len(short.text))
-start  end 9010 209
+start  end 9010 160
 
 Left out here: when to shorten (`ctxlab.chain`), fetching the whole again
 (`recall_history`). Lesson: 10_protect_the_call.
 """
 
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
@@ -23,6 +23,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 STALE_TOKENS = 2_000
 SHORT_TOKENS = 500
 NEWEST_RESULTS = 3
+SMALL_CHARACTERS = 120  # shorter arguments are names and paths: they stay whole
 
 CountText = Callable[[str], float]
 Message = TypeVar("Message", bound=BaseMessage)
@@ -79,7 +80,7 @@ def shorten_stale(
         to_tokens: What a stale result may keep.
         **rules: As for `stale_results`.
     """
-    measured = sizes or (lambda index: count_text(_all_text(messages[index])))
+    measured = sizes or (lambda index: count_text(plain_text(messages[index])))
     stale = set(stale_results(messages, measured, **rules))
     return [
         clip(message, to_tokens, count_text) if index in stale else message
@@ -99,20 +100,22 @@ def clip(message: Message, tokens: float, count_text: CountText) -> Message:
         ]
         content = _without_tool_use(message.content)
         return message.model_copy(update={"tool_calls": calls, "content": content})
-    short = clip_text(_all_text(message), tokens, count_text)
+    short = clip_text(plain_text(message), tokens, count_text)
     return message.model_copy(update={"content": short})
 
 
 def clip_text(text: str, tokens: float, count_text: CountText) -> str:
     r"""Return head and tail of a text around a marker with its original size.
 
-    >>> clip_text("abcdefgh" * 10, 10, len)
-    'abcdef\n[… 70 of 80 characters left out …]\nefgh'
+    >>> clip_text("abcdefgh" * 10, 50, len)
+    'abcdefgh\n[… 66 of 80 characters left out …]\ncdefgh'
     """
     size = count_text(text)
     if size <= tokens:
         return text
-    room = max(2, int(len(text) * tokens / size))
+    marker = f"\n[… {len(text):,} of {len(text):,} characters left out …]\n"
+    free = max(0.0, tokens - count_text(marker))
+    room = max(2, int(len(text) * free / size))
     head = max(1, room * 3 // 5)
     tail = room - head
     missing = f"{len(text) - room:,} of {len(text):,} characters left out"
@@ -120,12 +123,31 @@ def clip_text(text: str, tokens: float, count_text: CountText) -> str:
 
 
 def _clip_values(args: dict[str, Any], tokens: float, count: CountText) -> Any:
-    large = [key for key, value in args.items() if isinstance(value, str)]
+    large = [text for text in _strings(args) if len(text) > SMALL_CHARACTERS]
     share = tokens / max(1, len(large))
-    return {
-        key: clip_text(value, share, count) if key in large else value
-        for key, value in args.items()
-    }
+
+    def clipped(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: clipped(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [clipped(item) for item in value]
+        if isinstance(value, str) and len(value) > SMALL_CHARACTERS:
+            return clip_text(value, share, count)
+        return value
+
+    return clipped(args)
+
+
+def _strings(value: Any) -> Iterator[str]:
+    """Yield every text in call arguments, however deep."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _strings(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _strings(item)
 
 
 def _without_tool_use(content: Any) -> Any:
@@ -140,7 +162,7 @@ def _without_tool_use(content: Any) -> Any:
     ]
 
 
-def _all_text(message: BaseMessage) -> str:
+def plain_text(message: BaseMessage) -> str:
     """Return the text of a result: JSON as JSON, pictures and files as markers."""
     if isinstance(message.content, str):
         return message.content

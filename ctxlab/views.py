@@ -207,11 +207,10 @@ class ViewMemory:
             entries = reversed(self._views.values())
             return [live for name, live in entries if name == conversation]
 
-    def forget(self, keys: Sequence[str] | None = None) -> None:
-        """Forget the views under these keys, or all of them."""
+    def forget(self) -> None:
+        """Forget all views."""
         with self._guard:
-            for key in list(self._views) if keys is None else keys:
-                self._views.pop(key, None)
+            self._views.clear()
 
     def lock(self, conversation: str) -> "WriterLock":
         """Return the lock that lets one writer at a time summarise a conversation."""

@@ -43,6 +43,7 @@ class Agent:
         window: int | None = None,
         response_format: Any = None,
         store: Any = None,
+        tools_for_model: Sequence[str] = (),
         **settings: Any,
     ) -> None:
         self.way = way
@@ -50,7 +51,10 @@ class Agent:
         self.writer = writer if writer is not None else FactKeeper()
         self.records: list[CallRecord] = []
         self.middleware = RequestOnlySummarizationMiddleware(
-            self.writer, on_call=self.records.append, **settings
+            self.writer,
+            on_call=self.records.append,
+            tools=tools_for_model,  # type: ignore[arg-type]
+            **settings,
         )
         self.graph: Any = create_agent(
             self.model,

@@ -4,11 +4,13 @@ Read on in this order: `effects` (what the chain may wish for), `policy` (what i
 knows beforehand), `samples` (bills of earlier answers), `call` (what it knows about
 one call), `remembering` (views of earlier calls), `compaction` (shorten, cut, write),
 `trimming` (drop and clip), `answers` (what a user reads), `learning` (new samples),
-`protection` (the layers).
+`asked` (on demand), `protection` (the layers). Helpers stand where they are first
+needed: `recent`, `fixed`, `reasoning`, `cutting`, `resting`.
 
 Lesson: 10_protect_the_call.
 """
 
+from ctxlab.chain.asked import COMPACT_TOOL, compact_on_demand
 from ctxlab.chain.call import Call
 from ctxlab.chain.effects import Acquire, CallModel, Effect, Load, Notify, Save
 from ctxlab.chain.policy import Policy, Rules
@@ -16,6 +18,7 @@ from ctxlab.chain.protection import protect
 from ctxlab.summaries import WriteSummaries
 
 __all__ = [
+    "COMPACT_TOOL",
     "Acquire",
     "Call",
     "CallModel",
@@ -26,5 +29,6 @@ __all__ = [
     "Rules",
     "Save",
     "WriteSummaries",
+    "compact_on_demand",
     "protect",
 ]

@@ -12,7 +12,7 @@ Lesson: 10_protect_the_call.
 
 from collections.abc import Generator
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from langchain_core.messages import BaseMessage
 
@@ -32,32 +32,39 @@ from ctxlab.records import Compaction
 from ctxlab.summaries import Summary, SummaryError
 from ctxlab.views import LiveView, View
 
+Urge = Literal["due", "asked", "forced"]
+
 
 def compact(
-    call: Call, keep_tokens: int, *, forced: bool = False
+    call: Call, keep_tokens: int, *, urge: Urge = "due"
 ) -> Generator[Effect, Any, None]:
     """Carry less, if that is possible; the call knows afterwards what it carries.
 
     Args:
         call: The call.
         keep_tokens: Estimated size to come down to.
-        forced: The provider refused: do not ask the estimate whether it is enough.
+        urge: `"due"`: the estimate is over the trigger, and decides what is enough;
+            `"asked"`: somebody wants a summary; `"forced"`: the provider refused,
+            so the estimate is not asked again.
 
     Raises:
         SummaryError: No summary could be written, and failures are to be raised.
     """
-    if not forced and (rests(call) or shorten(call)):
+    if urge == "due" and (rests(call) or shorten(call)):
         if call.action == "compact":
             yield from remember(call, call.live)
         return
+    insist = urge != "due"
     if not call.policy.remember:
-        yield from summarize(call, keep_tokens, forced=forced)
+        yield from summarize(call, keep_tokens, insist=insist)
         return
     lock = call.policy.memory.lock(call.conversation)
     yield Acquire(lock)
     try:
-        if forced or not overtaken(call):
-            yield from summarize(call, keep_tokens, forced=forced)
+        # Whoever held the lock before may have done the work, or failed at it.
+        done = urge != "forced" and overtaken(call)
+        if not done and (insist or not rests(call)):
+            yield from summarize(call, keep_tokens, insist=insist)
     finally:
         lock.release()
 
@@ -80,12 +87,12 @@ def shorten(call: Call) -> bool:
 
 
 def summarize(
-    call: Call, keep_tokens: int, *, forced: bool
+    call: Call, keep_tokens: int, *, insist: bool
 ) -> Generator[Effect, Any, None]:
     """Cut, write a summary, and carry it if the request got smaller."""
     cut = choose_cut(call, keep_tokens)
     span = span_of(call, cut)
-    if not span or not (forced or worthwhile(call, span, cut)):
+    if not span or not (insist or worthwhile(call, span, cut)):
         rest(call, cause_of_size(call))
         return
     planned = Compaction(span, "", call.estimate.effective)

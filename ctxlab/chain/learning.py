@@ -48,7 +48,8 @@ def sample_entry(call: Call, message: AIMessage) -> dict[str, Any]:
             "fingerprint": call.fixed.fingerprint,
         }
     if not call.live.empty:
-        entry |= {"view": call.live.key, "cut": call.live.view.cut}
+        view = call.live.view
+        entry |= {"view": call.live.key, "cut": view.cut, "tail": view.tail}
     if under_pressure(call, message, billed):
         entry["window_full"] = True
     return entry

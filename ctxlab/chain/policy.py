@@ -94,12 +94,26 @@ class Policy:
         for pattern in self.overflow_patterns:
             _check_pattern(pattern)
         self.listeners = [self.on_call] if self.on_call else []
-        self.meter = HistoryMeter(self.counter)
         self.memory = ViewMemory()
         self.learned_limits: dict[str, int] = {}
-        self.fits = FitBook(self.calibration)
         self.fixed_parts = FixedParts(self.counter)
         self.rests, self.warned, self.asked = Recent(), Recent(), Recent()
+        self._measure_anew()
+
+    def forget(self) -> None:
+        """Forget all conversations; what was learned about models stays.
+
+        Caches hold contents of many threads by content. They are emptied as a whole:
+        the next call of each measures, or loads, once more.
+        """
+        self.memory.forget()
+        for recent in (self.rests, self.warned, self.asked):
+            recent.clear()
+        self._measure_anew()
+
+    def _measure_anew(self) -> None:
+        self.meter = HistoryMeter(self.counter)
+        self.fits = FitBook(self.calibration)
 
     def pinned(self, message: BaseMessage) -> bool:
         """Return whether a message must stay verbatim."""

@@ -19,8 +19,9 @@ from langchain.agents.middleware import (
 
 from ctxlab.calibration import usable_input_tokens
 from ctxlab.chain.answers import Reason, refuse
+from ctxlab.chain.asked import asked_by_model
 from ctxlab.chain.call import Call
-from ctxlab.chain.compaction import compact
+from ctxlab.chain.compaction import Urge, compact
 from ctxlab.chain.effects import CallModel, Effect, Notify
 from ctxlab.chain.learning import learn
 from ctxlab.chain.policy import Policy
@@ -66,9 +67,11 @@ def user_message_over_limit(call: Call) -> int | None:
 
 def reduce(call: Call) -> Generator[Effect, Any, Reason | None]:
     """Layers 2 to 4: compact if due, recheck, trim; return why it is hopeless."""
-    if not (call.due() or window_was_full(call)):
+    asked = asked_by_model(call.messages)
+    if not (asked or call.due() or window_was_full(call)):
         return None
-    yield from compact(call, call.budget.keep_tokens)
+    urge: Urge = "asked" if asked else "due"
+    yield from compact(call, call.budget.keep_tokens, urge=urge)
     ceiling, known = call.budget.ceiling, call.budget.limit is not None
     if not ceiling or not (known or worth_trimming(call, ceiling)):
         return None
@@ -112,7 +115,7 @@ def recover(call: Call, error: Exception) -> Generator[Effect, Any, Response]:
     call.notes.append("the provider refused the request as too long")
     refused_at = call.local
     target = smaller_target(call)
-    yield from compact(call, target, forced=True)
+    yield from compact(call, target, urge="forced")
     trim(call, target)
     if call.local >= refused_at:
         return give_up(call, error)

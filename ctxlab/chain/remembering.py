@@ -25,9 +25,22 @@ MAX_LOADS = 2
 
 
 def recall(call: Call) -> Generator[Effect, Any, None]:
-    """Take up the view that the newest answer was given through."""
+    """Take up the view that the newest answer was given through.
+
+    Or a newer one, if somebody asked for it since.
+    """
     if not call.policy.remember:
         return
+    yield from through_answers(call)
+    if call.policy.asked:
+        key = call.policy.asked.get(call.history.digest(1))
+        asked = call.policy.memory.get(key) if key else None
+        if asked and asked.view.cut > call.live.view.cut and valid(call, asked):
+            call.adopt(asked, "reuse")
+
+
+def through_answers(call: Call) -> Generator[Effect, Any, None]:
+    """Take up the view that the newest answer names, if it still holds."""
     seen: set[str] = set()
     for index in reversed(call.history.answers[-ANSWERS_TO_SEARCH:]):
         entry = entry_of(call.messages[index])

@@ -7,7 +7,8 @@
 Put it inside (after) middlewares that add to prompt, memory or tools, for it counts
 what they add. The steps 4 to 8 of the ladder are this class with other settings.
 
-Left out here: every decision (`ctxlab.chain`). Lessons: 09_summarize_the_request_only,
+Left out here: every decision (`ctxlab.chain`), the parts (`building`), the store
+(`shelves`), the tools (`tools`). Lessons: 09_summarize_the_request_only,
 10_protect_the_call.
 """
 
@@ -18,21 +19,25 @@ from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResp
 from langchain.agents.middleware.internal_call_transformer import (
     InternalCallTransformer,
 )
+from langchain_core.messages import BaseMessage
+from langgraph.store.base import BaseStore
 from langgraph.types import TracePolicy, omit_payload
 
 from ctxlab.calibration import AnchoredCalibration, Calibration
-from ctxlab.chain import Policy, Rules, protect
+from ctxlab.chain import Policy, Rules, compact_on_demand, protect
+from ctxlab.middleware.building import COUNTER_FIELDS, counter_from, writer_from
 from ctxlab.middleware.drivers import AsyncHandler, Handler, adrive, drive
-from ctxlab.middleware.shelves import DEFAULT_NAMESPACE, Shelf, shelf_for
+from ctxlab.middleware.on_demand import AgentParts, no_model, request_of
+from ctxlab.middleware.shelves import (
+    DEFAULT_NAMESPACE,
+    Namespace,
+    Shelves,
+    thread_runtime,
+)
+from ctxlab.middleware.tools import ToolName, chosen_tools
 from ctxlab.records import CallRecord
 from ctxlab.settings import Settings, Size, Trigger
-from ctxlab.summaries import HANDOFF_PROMPT, SummaryWriter
-from ctxlab.tokens import (
-    ApproximateCounter,
-    CjkAwareCounter,
-    ScriptCounter,
-    TokenCounter,
-)
+from ctxlab.tokens import ScriptCounter, TokenCounter
 
 
 class RequestOnlySummarizationMiddleware(AgentMiddleware[Any, Any, Any]):
@@ -55,7 +60,10 @@ class RequestOnlySummarizationMiddleware(AgentMiddleware[Any, Any, Any]):
         fallback_models: Tried in order when `model` writes no usable summary.
         summary_prompt: Own instructions for the summary model.
         redact: Sees every text that goes to or comes from a summary model.
-        namespace: Where views live in the agent's store.
+        summary_timeout: Seconds a summary call may take, its retries included.
+        tools: Tools for the model: `"compact_conversation"`, `"recall_history"`.
+        namespace: Where views live in the agent's store; or a function of the
+            runtime that says so, for instance by tenant.
         ttl: Minutes until an unused view expires from the store.
         enabled: False lets every request through untouched.
         **rules: `remember`, `on_failure`, `pin`, `on_call` and the others of
@@ -86,7 +94,9 @@ class RequestOnlySummarizationMiddleware(AgentMiddleware[Any, Any, Any]):
         fallback_models: Sequence[Any] = (),
         summary_prompt: str | None = None,
         redact: Callable[[str], str] | None = None,
-        namespace: tuple[str, ...] = DEFAULT_NAMESPACE,
+        summary_timeout: float | None = None,
+        tools: Sequence[ToolName] = (),
+        namespace: Namespace = DEFAULT_NAMESPACE,
         ttl: float | None = None,
         enabled: bool = True,
         **rules: Unpack[Rules],
@@ -102,13 +112,16 @@ class RequestOnlySummarizationMiddleware(AgentMiddleware[Any, Any, Any]):
             max_input_tokens=max_input_tokens,
             summary_prompt=summary_prompt,
         )
-        self.namespace, self.ttl = namespace, ttl
+        self.shelves = Shelves(namespace, ttl)
         counter = counter or ScriptCounter()
+        self.tools = chosen_tools(tools, counter.text)
         self.policy = Policy(
             settings=self.settings,
             counter=counter,
             calibration=calibration or AnchoredCalibration(),
-            writer=writer_from(model, self.settings, counter, fallback_models, redact),
+            writer=writer_from(
+                model, self.settings, counter, fallback_models, redact, summary_timeout
+            ),
             **rules,
         )
 
@@ -144,7 +157,8 @@ class RequestOnlySummarizationMiddleware(AgentMiddleware[Any, Any, Any]):
         if not self.settings.enabled:
             return handler(request)
         flow = protect(self.policy, request)
-        return drive(flow, handler, self.policy.writer, self._shelf(request))
+        shelf = self.shelves.of(request.runtime)
+        return drive(flow, handler, self.policy.writer, shelf)
 
     async def awrap_model_call(
         self,
@@ -155,42 +169,67 @@ class RequestOnlySummarizationMiddleware(AgentMiddleware[Any, Any, Any]):
         if not self.settings.enabled:
             return await handler(request)
         flow = protect(self.policy, request)
-        return await adrive(flow, handler, self.policy.writer, self._shelf(request))
+        shelf = self.shelves.of(request.runtime)
+        return await adrive(flow, handler, self.policy.writer, shelf)
 
-    def _shelf(self, request: ModelRequest[Any]) -> Shelf | None:
-        return shelf_for(request.runtime, self.namespace, self.ttl)
+    def compact(
+        self,
+        messages: Sequence[BaseMessage],
+        *,
+        keep_tokens: int | None = None,
+        **agent: Unpack[AgentParts],
+    ) -> CallRecord:
+        """Compact a conversation now; its next call takes the view up.
 
+        Args:
+            messages: The whole history, as it stands in the checkpoint.
+            keep_tokens: Size to come down to; default `keep`.
+            **agent: `model`, `system_message` and `tools` of the agent, for a better
+                estimate; `thread_id` and `store`, to keep the view beyond this
+                process.
 
-COUNTER_FIELDS = {"counter", "profile", "cjk_chars_per_token", "latin_chars_per_token"}
+        Returns:
+            The ledger of it; its action is `"compact"` if there was something to do.
 
+        Raises:
+            SummaryError: No summary could be written, with `on_failure="raise"`.
+        """
+        request = request_of(messages, agent)
+        flow = compact_on_demand(self.policy, request, keep_tokens)
+        shelf = self.shelves.of(request.runtime)
+        record: CallRecord = drive(flow, no_model, self.policy.writer, shelf)
+        return record
 
-def counter_from(settings: Settings) -> TokenCounter:
-    """Return the counter that the settings name."""
-    if settings.counter == "cjk":
-        return CjkAwareCounter(
-            cjk_chars_per_token=settings.cjk_chars_per_token,
-            latin_chars_per_token=settings.latin_chars_per_token,
-        )
-    if settings.counter == "approximate":
-        return ApproximateCounter()
-    return ScriptCounter(profile=settings.profile)
+    async def acompact(
+        self,
+        messages: Sequence[BaseMessage],
+        *,
+        keep_tokens: int | None = None,
+        **agent: Unpack[AgentParts],
+    ) -> CallRecord:
+        """Do what `compact` does, without blocking the event loop."""
+        request = request_of(messages, agent)
+        flow = compact_on_demand(self.policy, request, keep_tokens)
+        shelf = self.shelves.of(request.runtime)
+        record: CallRecord = await adrive(flow, no_model, self.policy.writer, shelf)
+        return record
 
+    def forget(self, thread_id: str, store: BaseStore | None = None) -> int:
+        """Forget what is remembered of a thread, here and in the store.
 
-def writer_from(
-    model: Any,
-    settings: Settings,
-    counter: TokenCounter,
-    fallback_models: Sequence[Any],
-    redact: Callable[[str], str] | None,
-) -> SummaryWriter:
-    """Return the writer that the arguments describe; a given one is used as it is."""
-    if isinstance(model, SummaryWriter):
-        return model
-    return SummaryWriter(
-        model,
-        fallback_models=tuple(fallback_models),
-        prompt=settings.summary_prompt or HANDOFF_PROMPT,
-        counter=counter,
-        chunk_tokens=settings.summary_chunk_tokens,
-        redact=redact,
-    )
+        Args:
+            thread_id: The thread; its checkpoints are yours to delete.
+            store: The agent's store, if it has one.
+
+        Returns:
+            Number of views that were forgotten in the store.
+        """
+        self.policy.forget()
+        shelf = self.shelves.of(thread_runtime(thread_id, store))
+        return shelf.empty() if shelf else 0
+
+    async def aforget(self, thread_id: str, store: BaseStore | None = None) -> int:
+        """Do what `forget` does, without blocking the event loop."""
+        self.policy.forget()
+        shelf = self.shelves.of(thread_runtime(thread_id, store))
+        return await shelf.aempty() if shelf else 0

@@ -9,15 +9,20 @@ Lesson: 14_ship_it.
 
 import hashlib
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from langgraph.runtime import ExecutionInfo, Runtime
 from langgraph.store.base import BaseStore
 
 from ctxlab.chain.call import thread_of
 
 logger = logging.getLogger("ctxlab")
 DEFAULT_NAMESPACE = ("ctxlab", "views")
+PAGE = 100
+
+Namespace = tuple[str, ...] | Callable[[Any], tuple[str, ...]]
 
 
 @dataclass(frozen=True)
@@ -66,24 +71,79 @@ class Shelf:
         except Exception as error:
             _unwritable(error)
 
+    def empty(self) -> int:
+        """Delete every value; return how many there were."""
+        deleted = 0
+        while found := self.store.search(self.namespace, limit=PAGE):
+            for item in found:
+                self.store.delete(self.namespace, item.key)
+            deleted += len(found)
+        return deleted
+
+    async def aempty(self) -> int:
+        """Delete every value; return how many there were."""
+        deleted = 0
+        while found := await self.store.asearch(self.namespace, limit=PAGE):
+            for item in found:
+                await self.store.adelete(self.namespace, item.key)
+            deleted += len(found)
+        return deleted
+
     def _expiry(self) -> dict[str, Any]:
         supported = self.ttl is not None and self.store.supports_ttl
         return {"ttl": self.ttl} if supported else {}
 
 
-def shelf_for(
-    runtime: Any, namespace: tuple[str, ...], ttl: float | None
-) -> Shelf | None:
-    """Return the shelf of a running agent's thread; None without a store."""
-    store = getattr(runtime, "store", None)
-    if store is None:
-        return None
-    return Shelf(store, (*namespace, folder(thread_of(runtime))), ttl)
+class Shelves:
+    """The shelves of all threads: which namespace, how long.
+
+    Args:
+        namespace: Where they stand in the store, or a function of the runtime.
+        ttl: Minutes until an unused value expires; None keeps it.
+
+    Raises:
+        ValueError: The namespace is empty or holds what a store refuses.
+    """
+
+    def __init__(self, namespace: Namespace, ttl: float | None = None) -> None:
+        if not callable(namespace):
+            _check_namespace(namespace)
+        if ttl is not None and ttl <= 0:
+            raise ValueError(f"ttl is {ttl}; give minutes above 0, or None")
+        self.namespace, self.ttl = namespace, ttl
+
+    def of(self, runtime: Any) -> Shelf | None:
+        """Return the shelf of a running agent's thread; None without a store."""
+        store = getattr(runtime, "store", None)
+        if store is None:
+            return None
+        place = self.namespace
+        if callable(place):
+            place = place(runtime)
+            _check_namespace(place)
+        return Shelf(store, (*place, folder(thread_of(runtime))), self.ttl)
+
+
+def thread_runtime(thread_id: str, store: BaseStore | None) -> Runtime[Any]:
+    """Return a runtime that stands for a thread outside of a run."""
+    info = ExecutionInfo("", "", "", thread_id=thread_id)
+    return Runtime(store=store, execution_info=info)
 
 
 def folder(thread_id: str) -> str:
     """Return a folder name for a thread that holds nothing a user could choose."""
     return hashlib.blake2b(thread_id.encode(), digest_size=12).hexdigest()
+
+
+def _check_namespace(namespace: tuple[str, ...]) -> None:
+    good = isinstance(namespace, tuple) and namespace
+    if not good or not all(
+        isinstance(part, str) and part and "." not in part for part in namespace
+    ):
+        raise ValueError(
+            f"namespace is {namespace!r}; give a tuple of names without dots, such as "
+            f"{DEFAULT_NAMESPACE}"
+        )
 
 
 def _unreadable(error: Exception) -> None:

@@ -1,0 +1,64 @@
+"""From settings to the parts of a middleware: its counter, its writer."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ctxlab.overflow import is_context_overflow
+from ctxlab.settings import Settings
+from ctxlab.summaries import HANDOFF_PROMPT, SummaryWriter
+from ctxlab.tokens import (
+    ApproximateCounter,
+    CjkAwareCounter,
+    ScriptCounter,
+    TokenCounter,
+)
+
+COUNTER_FIELDS = {"counter", "profile", "cjk_chars_per_token", "latin_chars_per_token"}
+
+
+def counter_from(settings: Settings) -> TokenCounter:
+    """Return the counter that the settings name."""
+    if settings.counter == "cjk":
+        return CjkAwareCounter(
+            cjk_chars_per_token=settings.cjk_chars_per_token,
+            latin_chars_per_token=settings.latin_chars_per_token,
+        )
+    if settings.counter == "approximate":
+        return ApproximateCounter()
+    return ScriptCounter(profile=settings.profile)
+
+
+def writer_from(
+    model: Any,
+    settings: Settings,
+    counter: TokenCounter,
+    fallback_models: Sequence[Any] = (),
+    redact: Callable[[str], str] | None = None,
+    timeout: float | None = None,
+) -> SummaryWriter:
+    """Return the writer that the arguments describe; a given one is used as it is.
+
+    Raises:
+        ValueError: A writer is given together with what it would already hold.
+    """
+    if isinstance(model, SummaryWriter):
+        _check_alone(fallback_models, redact, timeout, settings.summary_prompt)
+        return model
+    return SummaryWriter(
+        model,
+        fallback_models=tuple(fallback_models),
+        prompt=settings.summary_prompt or HANDOFF_PROMPT,
+        counter=counter,
+        chunk_tokens=settings.summary_chunk_tokens,
+        redact=redact,
+        timeout=timeout,
+        is_overflow=is_context_overflow,
+    )
+
+
+def _check_alone(*given: Any) -> None:
+    if any(given):
+        raise ValueError(
+            "model is a SummaryWriter: give fallback_models, redact, summary_timeout "
+            "and summary_prompt to it, not to the middleware"
+        )
