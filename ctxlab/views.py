@@ -24,10 +24,11 @@ import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from langchain_core.messages import BaseMessage, SystemMessage
+from pydantic import TypeAdapter, ValidationError
 
 VIEW_VERSION = 1
 
@@ -59,6 +60,11 @@ class View:
     language: str = "en"
     settled_tokens: int = 0
 
+    def __post_init__(self) -> None:
+        before_tail = all(0 <= index < self.tail for index in self.kept)
+        if not (0 <= self.cut <= self.tail and before_tail):
+            raise ValueError(f"cut, kept and tail are out of order in {self}")
+
     @property
     def extent(self) -> int:
         """Number of leading messages the view speaks about."""
@@ -76,20 +82,22 @@ class View:
         >>> View.from_json(View(cut=3, tail=3, summary="s").to_json()).cut
         3
         """
-        return {"version": VIEW_VERSION, **asdict(self)}
+        plain: dict[str, Any] = _VIEWS.dump_python(self, mode="json")
+        return {"version": VIEW_VERSION, **plain}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> "View | None":
-        """Return the view a stored value describes, or None for another version."""
-        if value.get("version") != VIEW_VERSION:
+        """Return the view a stored value describes; None if it is of another make."""
+        if value.get("version") != VIEW_VERSION or "cut" not in value:
             return None
-        known = {name: value[name] for name in cls.__dataclass_fields__}
-        known["kept"] = tuple(known["kept"])
-        known["shortened"] = tuple((at, size) for at, size in known["shortened"])
-        return cls(**known)
+        try:
+            return _VIEWS.validate_python(dict(value))
+        except ValidationError:
+            return None
 
 
 NO_VIEW = View()
+_VIEWS = TypeAdapter(View)
 
 
 def carried(
@@ -184,6 +192,9 @@ class ViewMemory:
         self._locks: weakref.WeakValueDictionary[str, WriterLock] = (
             weakref.WeakValueDictionary()
         )
+
+    def __len__(self) -> int:
+        return len(self._views)
 
     def get(self, key: str) -> LiveView | None:
         """Return the view remembered under a key, or None."""
