@@ -1,0 +1,5 @@
+from math import ceil
+
+
+def smallest_refused(ratio, trigger):
+    return ceil(trigger / ratio)
