@@ -85,13 +85,7 @@ class Recording:
         if not self.unused:
             return None
         self.made_up.append(call_id)
-        return ToolMessage(
-            "No result was recorded.",
-            tool_call_id=call_id,
-            name=name,
-            status="error",
-            id=f"{step.reply.id}-{call_id}",
-        )
+        return no_result(step, name, call_id)
 
     def tools(self, schemas: Iterable[Mapping[str, Any]]) -> list[BaseTool]:
         """Return a tool for each schema (name, description, parameters)."""
@@ -104,6 +98,17 @@ class Recording:
             )
             for schema in schemas
         ]
+
+
+def no_result(step: Step, name: str, call_id: str) -> ToolMessage:
+    """Return what stands for the result of a call that was never recorded."""
+    return ToolMessage(
+        "No result was recorded.",
+        tool_call_id=call_id,
+        name=name,
+        status="error",
+        id=f"{step.reply.id}-{call_id}",
+    )
 
 
 class RecordedTool(BaseTool):

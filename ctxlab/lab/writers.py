@@ -28,6 +28,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from langchain_core.exceptions import ModelAuthenticationError
@@ -39,6 +40,7 @@ from ctxlab.tokens import ScriptCounter
 
 _SECTION_OF = {"constraint": 0, "artefact": 2, "unverified": 3}  # all others: SUMMARY
 _STATED = re.compile(r"at most (\d+) tokens")
+_COUNT = ScriptCounter().text
 _MARGIN = 0.9  # of the budget; the counter that checks the summary may be another
 
 
@@ -114,19 +116,23 @@ class _Keeping:
         stated = [int(figure) for figure in _STATED.findall(prompt)[-1:]]
         bounds = [*stated, *([self.max_tokens] if self.max_tokens else [])]
         room = _MARGIN * min(bounds, default=float("inf"))
-        seen = [fact for fact in self.facts if _stands_in(_text(fact), prompt)]
-        text, dropped = self._summary(seen, 0), 0
-        while dropped < len(seen) and ScriptCounter().text(text) > room:
-            dropped += 1
-            text = self._summary(seen[dropped:], dropped)
-        return text
+        seen = [fact for fact in self.facts if stands_in(fact_text(fact), prompt)]
+        whole = self._summary(seen, 0)
+        if _COUNT(whole) <= room or not seen:
+            return whole
+        low, high = 1, len(seen)  # each fact left out makes it smaller
+        while low < high:
+            middle = (low + high) // 2
+            fits = _COUNT(self._summary(seen[middle:], middle)) <= room
+            low, high = (low, middle) if fits else (middle + 1, high)
+        return self._summary(seen[low:], low)
 
     def _summary(self, facts: Sequence[Any], dropped: int) -> str:
         chinese = self.language == "zh"
         bodies: list[list[str]] = [[] for _ in SECTIONS]
         for fact in facts:
             place = _SECTION_OF.get(getattr(fact, "kind", ""), 1)
-            bodies[place].append(f"- {_text(fact)}")
+            bodies[place].append(f"- {fact_text(fact)}")
         if dropped:
             said = (
                 f"另有 {dropped} 条较早的事实因篇幅略去"
@@ -141,17 +147,23 @@ class _Keeping:
         )
 
 
-def _text(fact: Any) -> str:
+def fact_text(fact: Any) -> str:
+    """Return the text of a fact, or the text that it is."""
     return fact if isinstance(fact, str) else str(fact.text)
 
 
-def _stands_in(fact: str, prompt: str) -> bool:
-    """Say whether a prompt holds a fact, as it is or escaped as JSON or XML."""
+def stands_in(fact: str, prompt: str) -> bool:
+    """Return whether a prompt holds a fact, as it is or escaped as JSON or XML."""
+    return any(form in prompt for form in _forms(fact))
+
+
+@lru_cache(4_096)
+def _forms(fact: str) -> tuple[str, ...]:
     as_json = json.dumps(fact, ensure_ascii=False)[1:-1]
     marked = as_json.replace("<", "\\u003c")
     twice = json.dumps(marked, ensure_ascii=False)[1:-1].replace("\\\\u003c", "\\u003c")
     as_xml = html.escape(fact, quote=False)
-    return any(form in prompt for form in (fact, as_json, marked, twice, as_xml))
+    return tuple(dict.fromkeys((fact, as_json, marked, twice, as_xml)))
 
 
 def _raise(messages: Sequence[BaseMessage]) -> AIMessage:

@@ -1,0 +1,154 @@
+"""A transcript laid out for what-ifs: turns, replies, sizes, all of it made once.
+
+>>> from ctxlab.lab.transcripts import load_transcript
+>>> desk = load_transcript("order_desk")
+>>> bench = bench_for(desk)
+>>> len(bench.turns), len(bench.replies), bench_for(desk) is bench
+(2, 3, True)
+
+Lesson: 12_tune_on_a_transcript.
+"""
+
+import math
+from collections import OrderedDict
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.messages import AIMessage, SystemMessage
+
+from ctxlab.chain.fixed import FixedParts
+from ctxlab.history import HistoryMeter
+from ctxlab.lab.billing import bytes_over_three, reply_tokens
+from ctxlab.lab.importers import tools_from_calls
+from ctxlab.lab.recorded import Recording
+from ctxlab.lab.replay_report import middleware_for
+from ctxlab.lab.sent import as_json
+from ctxlab.lab.simulated import SimulatedChatModel
+from ctxlab.lab.transcripts import Transcript
+from ctxlab.lab.turns import Step
+from ctxlab.lab.what_if_bills import Charge, Fixed, Weights
+from ctxlab.lab.what_if_memory import FreshMeter, RememberingCounter
+from ctxlab.lab.what_if_writer import QuickWriter, lines_of
+from ctxlab.middleware import RequestOnlySummarizationMiddleware
+from ctxlab.middleware.building import counter_from
+from ctxlab.settings import Settings
+from ctxlab.summaries import HANDOFF_PROMPT
+
+REMEMBERED = 4  # transcripts
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A recorded reply as a provider gives it, with its tokens at scale 1."""
+
+    message: AIMessage
+    tokens: float
+    reasoning: float
+
+    def billed(self, charge: Charge, scale: float) -> AIMessage:
+        """Return the reply with the usage of this request."""
+        written = math.ceil(scale * self.tokens)
+        usage = {
+            "input_tokens": charge.input_tokens,
+            "output_tokens": written,
+            "total_tokens": charge.input_tokens + written,
+            "input_token_details": {"cache_read": charge.cached_tokens},
+            "output_token_details": {"reasoning": math.floor(scale * self.reasoning)},
+        }
+        return self.message.model_copy(update={"usage_metadata": usage})
+
+
+class Bench:
+    """A transcript, measured.
+
+    Args:
+        transcript: The conversation.
+
+    Attributes:
+        replies: Each recorded reply, by the `id()` of its step.
+        fixed: What stands in every request.
+        weights: Bytes of every message.
+    """
+
+    def __init__(self, transcript: Transcript) -> None:
+        self.transcript = transcript
+        self.turns = transcript.turns()
+        self.system = SystemMessage(transcript.system) if transcript.system else None
+        self.tools = Recording().tools(_schemas(transcript))
+        self.model = SimulatedChatModel()  # only its name matters: the desk bills
+        bound: Any = self.model.bind_tools(self.tools)
+        schemas = as_json(list(bound.kwargs["tools"])) if self.tools else ""
+        self.fixed = Fixed(self.system, len(schemas.encode()))
+        self.replies = {
+            id(step): _reply(step) for turn in self.turns for step in turn.steps
+        }
+        self.weights = Weights()
+        for message in transcript.messages:
+            self.weights.of(message)
+        _, self.keeper = middleware_for(transcript, None)
+        keeping: Any = self.keeper.replies
+        self.lines = lines_of(keeping.facts, transcript.messages)
+        self._counting: dict[
+            Hashable, tuple[RememberingCounter, HistoryMeter, FixedParts]
+        ] = {}
+
+    def middleware(
+        self, settings: Settings, rules: Any
+    ) -> tuple[RequestOnlySummarizationMiddleware, QuickWriter]:
+        """Return the middleware that a replay would run, with all it needs counted."""
+        counter, meter, fixed_parts = self._counted(settings)
+        writer = QuickWriter(
+            self.keeper,
+            self.lines,
+            prompt=settings.summary_prompt or HANDOFF_PROMPT,
+            counter=counter,
+            chunk_tokens=settings.summary_chunk_tokens,
+        )
+        made = RequestOnlySummarizationMiddleware.from_settings(
+            writer, settings, counter=counter, **rules
+        )
+        made.policy.meter = FreshMeter(counter, meter)
+        made.policy.fixed_parts = fixed_parts
+        return made, writer
+
+    def _counted(
+        self, settings: Settings
+    ) -> tuple[RememberingCounter, HistoryMeter, FixedParts]:
+        counter = counter_from(settings)
+        if counter.name not in self._counting:
+            remembering = RememberingCounter(counter)
+            meter = HistoryMeter(remembering)
+            meter.measure(self.transcript.messages)
+            self._counting[counter.name] = remembering, meter, FixedParts(remembering)
+        return self._counting[counter.name]
+
+
+_benches: OrderedDict[int, Bench] = OrderedDict()
+
+
+def bench_for(transcript: Transcript) -> Bench:
+    """Return the bench of a transcript; the newest few are remembered."""
+    known = _benches.get(id(transcript))
+    if known is None or known.transcript is not transcript:
+        known = _benches[id(transcript)] = Bench(transcript)
+    _benches.move_to_end(id(transcript))
+    while len(_benches) > REMEMBERED:
+        _benches.popitem(last=False)
+    return known
+
+
+def _schemas(transcript: Transcript) -> list[dict[str, Any]]:
+    known = {schema["name"] for schema in transcript.tools}
+    called = tools_from_calls(transcript.messages)
+    return [*transcript.tools, *(t for t in called if t["name"] not in known)]
+
+
+def _reply(step: Step) -> Reply:
+    """Return a reply as the simulated model gives it: metadata and all."""
+    given = step.reply.model_copy(
+        update={"usage_metadata": None, "response_metadata": {}}
+    )
+    answered = SimulatedChatModel(replies=[given]).invoke("")
+    total, reasoning = reply_tokens(answered, bytes_over_three)
+    return Reply(answered, total, reasoning)

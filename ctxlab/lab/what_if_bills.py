@@ -1,0 +1,168 @@
+"""The bills of a conversation under any settings, from counts made once.
+
+Every message is counted once; a request that goes on where the last one ended adds
+only what is new. The figures are those of `SimulatedChatModel`, to the token:
+`overhead + scale * true count` for the input, and what of it an earlier request
+began with as cached.
+
+>>> from langchain_core.messages import HumanMessage
+>>> desk = BillingDesk(Prices(window=20), Fixed())
+>>> hello = HumanMessage("你好")
+>>> desk.charge([hello]), desk.charge([hello, HumanMessage("again?")])
+(Charge(input_tokens=5, cached_tokens=0), Charge(input_tokens=10, cached_tokens=5))
+>>> desk.charge([HumanMessage("word " * 20)])
+Traceback (most recent call last):
+...
+ctxlab.lab.vendor_errors.VendorContextOverflow: Error code: 400 - {'error': ...
+
+Left out: true counts other than UTF-8 bytes / 3. Lesson: 12_tune_on_a_transcript.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from langchain_core.messages import BaseMessage
+
+from ctxlab.lab.billing import MEDIA_TOKENS
+from ctxlab.lab.sent import media_count, sent_text
+from ctxlab.lab.vendor_errors import overflow_error
+
+FRAME_TOKENS = 3
+BYTES_PER_TOKEN = 3
+
+
+@dataclass(frozen=True)
+class Prices:
+    """How the provider bills: all in tokens, but for the scale.
+
+    Attributes:
+        window: Most input tokens of a request; None takes everything.
+        overhead: Billed on every request for what is not in it.
+        scale: Billed tokens for each token of the true count.
+    """
+
+    window: int | None = None
+    overhead: float = 0
+    scale: float = 1.0
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """What stands in every request: the system message, and the schemas' bytes."""
+
+    system: BaseMessage | None = None
+    tools_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Charge:
+    """What one answered request costs besides its answer, in tokens."""
+
+    input_tokens: int
+    cached_tokens: int
+
+
+class Weights:
+    """Bytes and media of messages, each weighed once; by object."""
+
+    def __init__(self) -> None:
+        # The message stands beside its weight: an id is its own only while it lives.
+        self._known: dict[int, tuple[BaseMessage, int, int, int]] = {}
+
+    def of(self, message: BaseMessage) -> tuple[int, int, int]:
+        """Return bytes, media and a hash of what is sent of a message."""
+        found = self._known.get(id(message))
+        if found is None:
+            text = sent_text(message)
+            content = hash((message.type, text))
+            weight = len(text.encode()), media_count(message), content
+            found = self._known[id(message)] = (message, *weight)
+        return found[1:]
+
+    def alike(self, original: BaseMessage, copy: BaseMessage) -> None:
+        """Take down that a copy, with other metadata, weighs what the original does."""
+        self._known[id(copy)] = (copy, *self.of(original))
+
+    def copy(self) -> "Weights":
+        """Return weights that can grow on their own."""
+        new = Weights()
+        new._known = dict(self._known)
+        return new
+
+
+class BillingDesk:
+    """A provider's till: it charges one request after another.
+
+    Args:
+        prices: How it bills.
+        fixed: What stands in every request.
+        weights: Messages weighed already.
+    """
+
+    def __init__(
+        self, prices: Prices, fixed: Fixed, weights: Weights | None = None
+    ) -> None:
+        self.prices, self.fixed = prices, fixed
+        self.weights = weights or Weights()
+        self._seen: set[int] = set()
+        self._last: list[BaseMessage] = []
+        # Sums over the first n messages of the last request: bytes, media, hash.
+        self._sums = [(0, 0, 0)]
+        if fixed.system:
+            self._sums = [self._added((0, 0, 0), fixed.system)]
+
+    def size(self, messages: list[BaseMessage]) -> int:
+        """Return the input tokens that a request costs."""
+        return math.ceil(self._bill(len(messages), self._follow(messages)[-1]))
+
+    def charge(self, messages: list[BaseMessage]) -> Charge:
+        """Charge a request and remember its beginning.
+
+        Raises:
+            Exception: It is over the window; the vendor's own error.
+        """
+        sums = self._follow(messages)
+        size = math.ceil(self._bill(len(messages), sums[-1]))
+        if self.prices.window is not None and size > self.prices.window:
+            raise overflow_error("openai", size, self.prices.window)
+        return Charge(size, self._cached(sums))
+
+    def _follow(self, messages: list[BaseMessage]) -> list[tuple[int, int, int]]:
+        """Return the sums of a request, taking over those of the last one."""
+        length = len(self._last)
+        if messages[:length] != self._last:
+            length = 0
+        del self._sums[length + 1 :]
+        for message in messages[length:]:
+            self._sums.append(self._added(self._sums[-1], message))
+        self._last = list(messages)
+        return self._sums
+
+    def _added(
+        self, sums: tuple[int, int, int], message: BaseMessage
+    ) -> tuple[int, int, int]:
+        size, media, content = self.weights.of(message)
+        return sums[0] + size, sums[1] + media, hash((sums[2], content))
+
+    def _cached(self, sums: Sequence[tuple[int, int, int]]) -> int:
+        """Return what an earlier request began with, and remember this one."""
+        # Prefixes are seen from the front: the first unseen one ends what is shared.
+        low, high = 0, len(sums)
+        while low < high:
+            middle = (low + high) // 2
+            known = sums[middle][2] in self._seen
+            low, high = (middle + 1, high) if known else (low, middle)
+        self._seen.update(each[2] for each in sums[low:])
+        if low == 0 or (low == 1 and not self.fixed.system):
+            return 0
+        return math.floor(self._bill(low - 1, sums[low - 1]))
+
+    def _bill(self, messages: int, sums: tuple[int, int, int]) -> float:
+        framed = messages + (self.fixed.system is not None)
+        count = (
+            (sums[0] + self.fixed.tools_bytes) / BYTES_PER_TOKEN
+            + FRAME_TOKENS * framed
+            + MEDIA_TOKENS * sums[1]
+        )
+        return self.prices.overhead + self.prices.scale * count
