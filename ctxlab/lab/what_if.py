@@ -36,6 +36,7 @@ from ctxlab.lab.replay_results import FailedTurn, Replay
 from ctxlab.lab.simulated import SimulatedChatModel
 from ctxlab.lab.transcripts import Transcript
 from ctxlab.lab.turns import Step, Turn
+from ctxlab.lab.vendor_errors import overflow_error
 from ctxlab.lab.what_if_bench import Bench, bench_for
 from ctxlab.lab.what_if_bills import BillingDesk, Prices
 from ctxlab.lab.what_if_writer import QuickWriter
@@ -92,10 +93,15 @@ def what_if(
         **rules: Further arguments of the middleware; see `ctxlab.chain.Rules`.
     """
     bench = transcript if isinstance(transcript, Bench) else bench_for(transcript)
-    run = _Run(bench, settings, Prices(window, overhead, scale), rules)
-    for number, turn in enumerate(bench.turns, start=1):
-        run.live(number, turn)
-    return run.lived
+    prices = Prices(window, overhead, scale)
+    asked = repr((settings, prices, sorted(rules.items())))
+    known = bench.results.get(asked)
+    if known is None:
+        run = _Run(bench, settings, prices, rules)
+        for number, turn in enumerate(bench.turns, start=1):
+            run.live(number, turn)
+        known = bench.results.put(asked, run.lived)
+    return known  # type: ignore[no-any-return]
 
 
 class _Run:
@@ -190,24 +196,19 @@ class _Run:
         messages: list[BaseMessage] = request.messages  # type: ignore[assignment]
         sent = [self.bench.system, *messages] if self.bench.system else list(messages)
         size = self.desk.size(messages)
-        try:
-            charge = self.desk.charge(messages)
-            if self._step is None:
-                raise RecordingEnds("the recording holds no further reply")
-        except Exception as error:
+        error: Exception | None = None
+        if self.prices.window is not None and size > self.prices.window:
+            error = overflow_error("openai", size, self.prices.window)
+        elif self._step is None:
+            error = RecordingEnds("the recording holds no further reply")
+        if error:
             self.log.append(Exchange(sent, [], size, error=error))
-            raise
+            raise error
+        cached = self.desk.cached()
         reply = self.bench.replies[id(self._step)]
-        answer = reply.billed(charge, self.prices.scale)
-        self.log.append(
-            Exchange(
-                sent,
-                [],
-                charge.input_tokens,
-                charge.cached_tokens,
-                math.ceil(self.prices.scale * reply.tokens),
-            )
-        )
+        written = math.ceil(self.prices.scale * reply.tokens)
+        self.log.append(Exchange(sent, [], size, cached, written))
+        answer = reply.billed(size, cached, self.prices.scale)
         return ModelResponse(result=[answer])
 
     def _take(self, record: CallRecord) -> None:

@@ -27,7 +27,7 @@ from ctxlab.lab.sent import as_json
 from ctxlab.lab.simulated import SimulatedChatModel
 from ctxlab.lab.transcripts import Transcript
 from ctxlab.lab.turns import Step
-from ctxlab.lab.what_if_bills import Charge, Fixed, Weights
+from ctxlab.lab.what_if_bills import Fixed, Weights
 from ctxlab.lab.what_if_memory import FreshMeter, RememberingCounter
 from ctxlab.lab.what_if_writer import QuickWriter, lines_of
 from ctxlab.middleware import RequestOnlySummarizationMiddleware
@@ -36,6 +36,7 @@ from ctxlab.settings import Settings
 from ctxlab.summaries import HANDOFF_PROMPT
 
 REMEMBERED = 4  # transcripts
+REMEMBERED_RESULTS = 8
 
 
 @dataclass(frozen=True)
@@ -46,17 +47,36 @@ class Reply:
     tokens: float
     reasoning: float
 
-    def billed(self, charge: Charge, scale: float) -> AIMessage:
-        """Return the reply with the usage of this request."""
+    def billed(self, size: int, cached: int, scale: float) -> AIMessage:
+        """Return the reply with the usage of a request of this size, in tokens."""
         written = math.ceil(scale * self.tokens)
         usage = {
-            "input_tokens": charge.input_tokens,
+            "input_tokens": size,
             "output_tokens": written,
-            "total_tokens": charge.input_tokens + written,
-            "input_token_details": {"cache_read": charge.cached_tokens},
+            "total_tokens": size + written,
+            "input_token_details": {"cache_read": cached},
             "output_token_details": {"reasoning": math.floor(scale * self.reasoning)},
         }
         return self.message.model_copy(update={"usage_metadata": usage})
+
+
+class Results:
+    """The newest results by what was asked, so that a knob moved back costs nothing."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self._known: OrderedDict[str, Any] = OrderedDict()
+
+    def get(self, asked: str) -> Any:
+        """Return what was found under these arguments, or None."""
+        return self._known.get(asked)
+
+    def put(self, asked: str, result: Any) -> Any:
+        """Remember a result and return it."""
+        self._known[asked] = result
+        while len(self._known) > self.size:
+            self._known.popitem(last=False)
+        return result
 
 
 class Bench:
@@ -73,6 +93,7 @@ class Bench:
 
     def __init__(self, transcript: Transcript) -> None:
         self.transcript = transcript
+        self.results = Results(REMEMBERED_RESULTS)
         self.turns = transcript.turns()
         self.system = SystemMessage(transcript.system) if transcript.system else None
         self.tools = Recording().tools(_schemas(transcript))

@@ -19,7 +19,6 @@ Left out: true counts other than UTF-8 bytes / 3. Lesson: 12_tune_on_a_transcrip
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from langchain_core.messages import BaseMessage
@@ -112,21 +111,20 @@ class BillingDesk:
         if fixed.system:
             self._sums = [self._added((0, 0, 0), fixed.system)]
 
-    def size(self, messages: list[BaseMessage]) -> int:
-        """Return the input tokens that a request costs."""
-        return math.ceil(self._bill(len(messages), self._follow(messages)[-1]))
-
     def charge(self, messages: list[BaseMessage]) -> Charge:
         """Charge a request and remember its beginning.
 
         Raises:
             Exception: It is over the window; the vendor's own error.
         """
-        sums = self._follow(messages)
-        size = math.ceil(self._bill(len(messages), sums[-1]))
+        size = self.size(messages)
         if self.prices.window is not None and size > self.prices.window:
             raise overflow_error("openai", size, self.prices.window)
-        return Charge(size, self._cached(sums))
+        return Charge(size, self.cached())
+
+    def size(self, messages: list[BaseMessage]) -> int:
+        """Return the input tokens that a request costs."""
+        return math.ceil(self._bill(len(messages), self._follow(messages)[-1]))
 
     def _follow(self, messages: list[BaseMessage]) -> list[tuple[int, int, int]]:
         """Return the sums of a request, taking over those of the last one."""
@@ -145,8 +143,9 @@ class BillingDesk:
         size, media, content = self.weights.of(message)
         return sums[0] + size, sums[1] + media, hash((sums[2], content))
 
-    def _cached(self, sums: Sequence[tuple[int, int, int]]) -> int:
-        """Return what an earlier request began with, and remember this one."""
+    def cached(self) -> int:
+        """Return what of the request sized last an earlier one had; remember it."""
+        sums = self._sums
         # Prefixes are seen from the front: the first unseen one ends what is shared.
         low, high = 0, len(sums)
         while low < high:
