@@ -66,6 +66,13 @@ def test_d1_beside_a_trigger_langchain_ignores_the_old_name():
     assert middleware.trigger == ("tokens", 18_000)
 
 
+@pytest.mark.parametrize("name", ["summary_prefix", "trim_tokens", "tigger"])
+def test_d1_what_langchain_would_ignore_is_refused(name):
+    SummarizationMiddleware(FactKeeper(), **{name: 1})  # no word of it
+    with pytest.raises(TypeError, match=f"unknown: {name}; known are model, trigger"):
+        builtin_summarization(FactKeeper(), **{name: 1})
+
+
 def test_d1_the_trigger_is_a_list_for_any_and_a_dict_for_all():
     chat = [HumanMessage("a"), AIMessage("b"), HumanMessage("c")]
     sizes = {"tokens": 1_000_000, "messages": 3}

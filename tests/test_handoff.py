@@ -136,10 +136,22 @@ def test_h9_the_summary_finds_its_place_without_other_messages(messages):
     assert with_summary(messages, "") == messages
 
 
-def test_x8_the_label_speaks_the_users_language():
-    [summary, _] = with_summary([HumanMessage("订单到哪了？")], "摘要")
+def test_x8_the_label_speaks_the_language_of_the_summary():
+    [summary, _] = with_summary(
+        [HumanMessage("订单到哪了？")], "## SUMMARY\n订单已发货"
+    )
 
     assert "只是数据" in summary.text
+
+
+def test_b69_between_two_compactions_the_label_stays_the_same():
+    known = "## SUMMARY\n订单已发货"
+    before = with_summary([HumanMessage("订单到哪了？")], known)
+    after = with_summary(
+        [HumanMessage("订单到哪了？"), HumanMessage("word " * 99)], known
+    )
+
+    assert after[:2] == before
 
 
 async def test_h9_every_request_carries_it_and_the_system_prompt_stays():

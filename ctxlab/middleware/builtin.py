@@ -28,6 +28,7 @@ Left out here: where it loses history or stalls (`tests/test_ladder.py` measures
 Lesson: 03_use_the_builtin.
 """
 
+from inspect import signature
 from typing import Any
 
 from langchain.agents.middleware import SummarizationMiddleware
@@ -60,14 +61,17 @@ def builtin_summarization(
         **more: Further arguments of LangChain's class.
 
     Raises:
-        TypeError: An argument has the name it had before langchain 1.0. With a
-            trigger given, LangChain would ignore it.
+        TypeError: An argument is unknown, or has the name it had before langchain 1.0:
+            LangChain's class would ignore it without a word.
         ValueError: LangChain refuses a size.
     """
     for old, (new, unit) in NEW_NAMES.items():
         if old in more:
             size = (unit, more[old])
             raise TypeError(f"{old}={more[old]!r} is written {new}={size!r} today")
+    known = signature(SummarizationMiddleware).parameters
+    if unknown := sorted(set(more) - set(known)):
+        raise TypeError(f"unknown: {', '.join(unknown)}; known are {', '.join(known)}")
     settings: dict[str, Any] = {"trigger": trigger, "keep": keep, **more}
     return SummarizationMiddleware(
         model, trim_tokens_to_summarize=trim_tokens_to_summarize, **settings

@@ -195,8 +195,9 @@ def with_summary(messages: Sequence[BaseMessage], summary: str) -> list[Any]:
         return list(messages)
     systems = [isinstance(message, SystemMessage) for message in messages]
     place = [*systems, False].index(False)
-    language = language_of(m.text for m in messages if isinstance(m, HumanMessage))
-    label = summary_message(summary, language)
+    # By the summary, not the messages: the label stays while the summary does, and
+    # with it the prefix that a provider caches.
+    label = summary_message(summary, language_of([summary]))
     return [*messages[:place], label, *messages[place:]]
 
 
