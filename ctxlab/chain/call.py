@@ -32,6 +32,7 @@ class Call:
 
     Attributes:
         history: The messages of the conversation, measured.
+        answers: Indices of the AI messages that carry a bill or a view.
         live: The view that the request will carry.
         estimate: Size of the request as it stands.
         action: The last layer that decided.
@@ -41,6 +42,7 @@ class Call:
         self.policy = policy
         self.request = request
         self.history = policy.meter.measure(request.messages)
+        self.answers = self.history.answers
         self.conversation = conversation_name(request.runtime, self.history)
         self.fixed = policy.fixed_parts.of(request)
         self.fit: Fit | None = self._fit()
@@ -193,7 +195,7 @@ class Call:
         return self.policy.fits.fit(
             self.conversation,
             self.messages,
-            self.history.answers,
+            self.answers,
             self.fixed.tokens,
         )
 
@@ -201,7 +203,7 @@ class Call:
         """Return the last bill plus what was added, if this request extends it."""
         if not self.policy.settings.use_reported_usage:
             return None
-        for index in reversed(self.history.answers[-ANSWERS_TO_SEARCH:]):
+        for index in reversed(self.answers[-ANSWERS_TO_SEARCH:]):
             message = self.messages[index]
             entry = entry_of(message)
             if entry.get("view", "") != self.live.key or index < self.live.view.tail:

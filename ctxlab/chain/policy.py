@@ -96,6 +96,7 @@ class Policy:
         self.listeners = [self.on_call] if self.on_call else []
         self.memory = ViewMemory()
         self.learned_limits: dict[str, int] = {}
+        self._budgets: dict[tuple[int | None, int | None, int], Budget] = {}
         self.fixed_parts = FixedParts(self.counter)
         self.rests, self.warned, self.asked = Recent(), Recent(), Recent()
         self._measure_anew()
@@ -132,9 +133,12 @@ class Policy:
             attributes = getattr(request.model, "__dict__", {})
             reserve = output_reserve(window, request.model_settings, attributes)
         learned = self.learned_limits.get(model_name(request.model))
-        return budget_for(
-            self.settings, window=window, learned=learned, reserve=reserve
-        )
+        known = window, learned, reserve
+        if known not in self._budgets:
+            self._budgets[known] = budget_for(
+                self.settings, window=window, learned=learned, reserve=reserve
+            )
+        return self._budgets[known]
 
     def learn_limit(self, model: Any, limit: int | None) -> None:
         """Remember the limit that an error stated, if it is news."""

@@ -92,7 +92,7 @@ def worth_trimming(call: Call, ceiling: int) -> bool:
 
 def window_was_full(call: Call) -> bool:
     """Return whether the last answer was cut off by a full window."""
-    newest = call.history.answers[-1:]
+    newest = call.answers[-1:]
     entry = entry_of(call.messages[newest[0]]) if newest else {}
     return bool(entry.get("window_full")) and entry.get("view", "") == call.live.key
 

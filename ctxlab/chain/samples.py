@@ -77,8 +77,7 @@ class FitBook:
         if not isinstance(self.calibration, AnchoredCalibration):
             samples = _samples(messages, _window(answers))
             return self.calibration.fit(samples, fixed_tokens=fixed_tokens)
-        newest = sample_of(messages[answers[-1]])
-        name = conversation, len(answers), newest
+        name = _name(conversation, messages, answers)
         track = self._tracks.get(name)
         if track is None:
             track = self._learned(conversation, messages, answers, fixed_tokens)
@@ -94,8 +93,8 @@ class FitBook:
     ) -> AnchoredTrack:
         """Learn one sample more than is known, or all of the window."""
         if len(answers) > 1 and len(answers) % BLOCK:
-            before = sample_of(messages[answers[-2]])
-            known = self._tracks.pop((conversation, len(answers) - 1, before), None)
+            before = _name(conversation, messages, answers[:-1])
+            known = self._tracks.pop(before, None)
             if known:
                 return _taught(known.copy(), _samples(messages, answers[-1:]))
         track = AnchoredTrack(self.calibration, fixed_tokens)  # type: ignore[arg-type]
@@ -105,6 +104,15 @@ class FitBook:
         if len(self._tracks) >= self.size:
             self._tracks = {}
         self._tracks[name] = track
+
+
+def _name(
+    conversation: str, messages: Sequence[BaseMessage], answers: Sequence[int]
+) -> Hashable:
+    """Return what a fit is known by: how many answers, and the newest bill."""
+    entry = entry_of(messages[answers[-1]])
+    bill = entry.get("local_input_tokens"), entry.get("provider_input_tokens")
+    return conversation, len(answers), bill
 
 
 def _window(answers: Sequence[int]) -> list[int]:
