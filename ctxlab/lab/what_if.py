@@ -157,7 +157,7 @@ class _Run:
         for place, step in enumerate(turn.steps):
             answer = self._call(step)
             self.state.append(answer)
-            if refused := answer.response_metadata.get("ctxlab", {}).get("refused"):
+            if refused := refusal(answer):
                 return f"refused: {refused}"
             if not answer.tool_calls:
                 return None
@@ -187,7 +187,7 @@ class _Run:
         if isinstance(response, ExtendedModelResponse):
             response = response.model_response
         answer: AIMessage = response.result[0]
-        if step is not None:
+        if step is not None and not refusal(answer):
             self.desk.weights.alike(self.bench.replies[id(step)].message, answer)
         return answer
 
@@ -218,6 +218,12 @@ class _Run:
         self.lived.details.append(
             CallDetail(self._turn, requests, (self._written, written))
         )
+
+
+def refusal(answer: AIMessage) -> str | None:
+    """Return why a visible answer stands here instead of a model's, if one does."""
+    reason = answer.response_metadata.get("ctxlab", {}).get("refused")
+    return str(reason) if reason else None
 
 
 def results_of(step: Step, *, is_last: bool) -> Sequence[BaseMessage] | None:

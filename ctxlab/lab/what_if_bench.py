@@ -32,6 +32,7 @@ from ctxlab.lab.what_if_memory import FreshMeter, RememberingCounter
 from ctxlab.lab.what_if_writer import QuickWriter, lines_of
 from ctxlab.middleware import RequestOnlySummarizationMiddleware
 from ctxlab.middleware.building import counter_from
+from ctxlab.overflow import is_context_overflow
 from ctxlab.settings import Settings
 from ctxlab.summaries import HANDOFF_PROMPT
 
@@ -119,16 +120,18 @@ class Bench:
     ) -> tuple[RequestOnlySummarizationMiddleware, QuickWriter]:
         """Return the middleware that a replay would run, with all it needs counted."""
         counter, meter, fixed_parts = self._counted(settings)
+        made = RequestOnlySummarizationMiddleware.from_settings(
+            self.keeper, settings, counter=counter, **rules
+        )
         writer = QuickWriter(
             self.keeper,
             self.lines,
             prompt=settings.summary_prompt or HANDOFF_PROMPT,
             counter=counter,
             chunk_tokens=settings.summary_chunk_tokens,
+            is_overflow=is_context_overflow,
         )
-        made = RequestOnlySummarizationMiddleware.from_settings(
-            writer, settings, counter=counter, **rules
-        )
+        made.policy.writer = writer
         made.policy.meter = FreshMeter(counter, meter)
         made.policy.fixed_parts = fixed_parts
         return made, writer
