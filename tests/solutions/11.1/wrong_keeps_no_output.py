@@ -1,0 +1,9 @@
+# says: expected [], got [Document
+def settle(documents, replies):
+    kept = []
+    for document, reply in zip(documents, replies, strict=True):
+        if isinstance(reply, Exception):
+            kept.append(document)
+        else:
+            kept.append(document.model_copy(update={"page_content": reply}))
+    return kept
