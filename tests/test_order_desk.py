@@ -194,6 +194,22 @@ async def test_h10_no_token_of_a_summary_reaches_the_async_stream():
     assert "NEXT STEPS" not in "".join(seen)
 
 
+async def test_b83_events_of_the_summary_call_can_be_told_apart():
+    handoff, sources = Handoff(), {}
+    for question in EIGHT_QUESTIONS:
+        given = {"messages": [HumanMessage(question)]}
+        events = handoff.desk.agent.astream_events(given, handoff.desk.thread)
+        async for event in events:
+            if event["event"] == "on_chat_model_end":
+                text = event["data"]["output"].text
+                sources[text] = event["metadata"].get("lc_source")
+    summaries = [text for text in sources if "NEXT STEPS" in text]
+
+    assert summaries, "a trace sees the call"
+    assert {sources[text] for text in summaries} == {"summarization"}
+    assert all(sources[text] is None for text in set(sources) - set(summaries))
+
+
 def test_h10_the_summary_is_private():
     handoff = Handoff()
     for question in EIGHT_QUESTIONS:

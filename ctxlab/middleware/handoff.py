@@ -90,6 +90,9 @@ class HandoffSummarizationMiddleware(AgentMiddleware[Any, Any, Any]):
 
     Raises:
         ValueError: A size is not above 0, or keep is not in messages.
+
+    A compaction that cannot help raises `SummaryError`, which names the way out; one
+    that would keep a result without a call raises `ValueError`.
     """
 
     state_schema = HandoffState
