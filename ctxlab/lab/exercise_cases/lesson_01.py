@@ -5,6 +5,7 @@ from itertools import accumulate
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
 from ctxlab.lab.exercises import Case, Exercise, Prediction
+from ctxlab.lab.replays import replay
 from ctxlab.lab.transcripts import load_transcript
 from ctxlab.tokens import ScriptCounter, TokenCounter
 
@@ -33,11 +34,9 @@ def _first_over(fixed: int, turns: list[int], window: int) -> int | None:
     return next((at for at, total in enumerate(totals, 1) if total > window), None)
 
 
-def _first_request() -> int:
-    """Tokens of the first request of the short tool session."""
-    session = load_transcript("short_tools")
-    opening = [SystemMessage(session.system), session.messages[0]]
-    return ScriptCounter()(opening, tools=session.tools)
+def first_bill() -> int:
+    """Tokens billed for the first request of the short tool session."""
+    return replay(load_transcript("short_tools")).exchanges[0].input_tokens
 
 
 EXERCISES = (
@@ -69,9 +68,9 @@ EXERCISES = (
     ),
     Prediction(
         "1.p",
-        "one question of a few words: how many tokens does its request carry?",
+        "one question of a few words: how many tokens is its request billed?",
         hint="The tool schemas and the system prompt travel with every question.",
-        answer=_first_request,
+        answer=first_bill,
         within=0.25,
     ),
 )

@@ -5,8 +5,10 @@ from collections.abc import Callable, Sequence
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from ctxlab.lab.exercises import Case, Exercise
+from ctxlab.lab.exercises import Case, Exercise, Prediction
+from ctxlab.lab.transcripts import load_transcript
 from ctxlab.summaries import summary_message
+from ctxlab.tokens import ScriptCounter
 
 _HISTORY = [
     HumanMessage("Reserve a table for four."),
@@ -42,10 +44,24 @@ def _still_fits(
     return len(messages) >= cut and digest_of(messages[:cut]) == remembered
 
 
+def calls_over_the_trigger() -> int:
+    """The calls of the lesson's hundred turns that send over 10,000 tokens."""
+    messages, count = load_transcript("chinese_chat").messages[:200], ScriptCounter()
+    answers = [at for at, each in enumerate(messages) if isinstance(each, AIMessage)]
+    return sum(count(messages[:at]) > 10_000 for at in answers)
+
+
 _KEY = digest(_HISTORY[:2])
 _EDITED = [_HISTORY[0], AIMessage("For which week?"), *_HISTORY[2:]]
 
 EXERCISES = (
+    Prediction(
+        "9.p",
+        "a hundred calls, each looked at by itself: how many summaries?",
+        hint="Once over the trigger, every later request is over it as well.",
+        answer=calls_over_the_trigger,
+        within=0.25,
+    ),
     Exercise(
         "9.1",
         "build the view: a summary for the old part, the rest untouched",
