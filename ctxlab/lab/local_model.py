@@ -26,6 +26,7 @@ from typing import IO, Any, Self
 MODEL_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 VARIABLE = "CTXLAB_GGUF"
 _SERVER = Path(__file__).with_name("local_server.py")
+BLOCK = 256  # tokens; what llama.cpp gives a context in
 _LONGEST_STOP = 10.0  # seconds
 
 # ChatML as SmolLM2 was trained on it; its own template does not show tools, calls
@@ -73,10 +74,12 @@ class LocalModel:
     Args:
         path: The GGUF file; default `CTXLAB_GGUF`, else the model that
             `python start.py local-model` installed.
-        window: Most tokens of one request, its answer included.
+        window: Most tokens of one request, its answer included; llama.cpp rounds it
+            up to a multiple of 256.
         parallel: Requests served at once; each has the whole window.
         template: Chat template (Jinja); None takes the one inside the file.
-        threads: Threads of llama.cpp; default as many as it finds good.
+        threads: Threads of llama.cpp; default half of the processors: its threads wait
+            for each other without pause, and a shared machine would crawl.
 
     Attributes:
         base_url: Where it listens; empty while it does not.
@@ -99,16 +102,16 @@ class LocalModel:
             if number < 1:
                 raise ValueError(f"{name} is {number}; give at least 1")
         self.path = model_path(path)
-        self.window = window
+        self.window = -(-window // BLOCK) * BLOCK
         self.name = self.path.stem
         self.base_url = ""
         self._settings = {
             "path": str(self.path),
             "name": self.name,
-            "window": window,
+            "window": self.window,
             "parallel": parallel,
             "template": template,
-            "threads": threads,
+            "threads": threads or max(1, (os.cpu_count() or 2) // 2),
         }
         self._stop: Any = None
 

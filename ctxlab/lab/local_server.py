@@ -19,7 +19,7 @@ def serve(settings: dict[str, Any]) -> None:
 
     Args:
         settings: `path` of the GGUF, `window` in tokens, `parallel` requests,
-            `template` of the chat (None: the model's own), `threads` (None: all).
+            `template` of the chat (None: the model's own), `threads`.
     """
     xllamacpp: Any = import_module("xllamacpp")
     params = xllamacpp.CommonParams()
@@ -32,8 +32,8 @@ def serve(settings: dict[str, Any]) -> None:
     params.cache_ram_mib = 0  # the cache of the slots is enough, and repeatable
     if settings["template"]:
         params.chat_template = settings["template"]
-    if settings["threads"]:
-        params.cpuparams.n_threads = settings["threads"]
+    params.cpuparams.n_threads = settings["threads"]
+    params.cpuparams_batch.n_threads = settings["threads"]
     server = xllamacpp.Server(params)
     print(server.listening_address, flush=True)
     sys.stdin.read()
