@@ -80,7 +80,7 @@ def refuse(
     if call.notes:
         entry["cause"] = call.notes[-1]
     answer = AIMessage(
-        wording(reason, call.language(), **numbers),
+        wording(reason, call.language, **numbers),
         id=f"ctxlab-{call.history.digest(len(call.messages))[:16]}",
         response_metadata={METADATA_KEY: entry},
     )

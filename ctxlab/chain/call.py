@@ -7,6 +7,7 @@ Lesson: 10_protect_the_call.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -33,6 +34,7 @@ class Call:
     Attributes:
         history: The messages of the conversation, measured.
         answers: Indices of the AI messages that carry a bill or a view.
+        newest_user: Index of the newest user message, or None.
         live: The view that the request will carry.
         estimate: Size of the request as it stands.
         action: The last layer that decided.
@@ -43,6 +45,7 @@ class Call:
         self.request = request
         self.history = policy.meter.measure(request.messages)
         self.answers = self.history.answers
+        self.newest_user = self.history.newest_user
         self.conversation = conversation_name(request.runtime, self.history)
         self.fixed = policy.fixed_parts.of(request)
         self.fit: Fit | None = self._fit()
@@ -78,11 +81,6 @@ class Call:
     def scale(self) -> float:
         """Provider tokens for each local token."""
         return self.fit.tokenizer_scale if self.fit else 1.0
-
-    @property
-    def newest_user(self) -> int | None:
-        """Index of the newest user message."""
-        return self.history.newest_user
 
     def room_below(self, ceiling: int) -> float:
         """Return how many local tokens a request may carry to stay below a size.
@@ -156,6 +154,7 @@ class Call:
             return merged(messages)
         return messages
 
+    @cached_property
     def language(self) -> str:
         """Return the language of the user, `"en"` or `"zh"`."""
         return language_of(
@@ -208,8 +207,10 @@ class Call:
             entry = entry_of(message)
             if entry.get("view", "") != self.live.key or index < self.live.view.tail:
                 return None
-            billed = usable_input_tokens(getattr(message, "usage_metadata", None))
-            if billed is not None:
+            billed = entry.get("provider_input_tokens") or usable_input_tokens(
+                getattr(message, "usage_metadata", None)
+            )
+            if billed:
                 moved = self.fixed.tokens - entry.get("fixed_tokens", self.fixed.tokens)
                 return float(billed + moved + self._since(index))
         return None

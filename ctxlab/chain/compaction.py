@@ -14,10 +14,8 @@ from collections.abc import Generator
 from dataclasses import replace
 from typing import Any, Literal
 
-from langchain_core.messages import BaseMessage
-
 from ctxlab.chain.call import Call
-from ctxlab.chain.cutting import Cut, choose_cut, span_of, stale, worthwhile
+from ctxlab.chain.cutting import Cut, choose_cut, stale, worthwhile
 from ctxlab.chain.effects import Acquire, Effect, Notify
 from ctxlab.chain.reasoning import reasoning_to_drop
 from ctxlab.chain.remembering import build, overtaken, remember
@@ -91,47 +89,50 @@ def summarize(
 ) -> Generator[Effect, Any, None]:
     """Cut, write a summary, and carry it if the request got smaller."""
     cut = choose_cut(call, keep_tokens)
-    span = span_of(call, cut)
-    if not span or not (insist or worthwhile(call, span, cut)):
+    if cut.at <= cut.first or not (insist or worthwhile(call, cut)):
         rest(call, cause_of_size(call))
         return
+    span = list(call.messages[cut.first : cut.at])
     planned = Compaction(span, "", call.estimate.effective)
     if call.policy.before_compaction:
         yield Notify(call.policy.before_compaction, planned)
-    language = call.language()
     try:
-        summary = yield from write(call, span, language)
+        summary = yield from write(call, cut)
     except SummaryError as error:
         if call.policy.on_failure == "raise":
             raise
         call.summary_failed = True
         rest(call, f"no summary could be written: {error}", until_next_turn=True)
         return
-    live = build(call, compacted_view(call, cut, summary, language))
+    if adopt_if_smaller(call, build(call, compacted_view(call, cut, summary))):
+        yield from settle(call, replace(planned, summary=summary.text))
+    else:
+        rest(call, fixed_part_too_large(call) or NOT_SMALLER)
+
+
+def adopt_if_smaller(call: Call, live: LiveView) -> bool:
+    """Carry a view if it helps: fewer tokens, or messages where those are due."""
     before = call.live, call.action, call.estimate
     by_messages = call.due_by_messages()
     size = call.message_count if by_messages else call.local
     call.adopt(live, "compact")
-    if (call.message_count if by_messages else call.local) >= size:
-        call.live, call.action, call.estimate = before
-        rest(call, fixed_part_too_large(call) or NOT_SMALLER)
-        return
-    yield from settle(call, replace(planned, summary=summary.text))
+    if (call.message_count if by_messages else call.local) < size:
+        return True
+    call.live, call.action, call.estimate = before
+    return False
 
 
-def write(
-    call: Call, span: list[BaseMessage], language: str
-) -> Generator[Effect, Any, Summary]:
-    """Have the span summarised on top of the previous summary."""
+def write(call: Call, cut: Cut) -> Generator[Effect, Any, Summary]:
+    """Have what is not told yet summarised on top of the previous summary."""
     newest = call.newest_user
     note = call.live.head.get("summary", 0.0)
     summary: Summary = yield from call.policy.writer.writing(
-        span,
+        call.messages[cut.first : cut.at],
         previous=call.live.view.summary,
         current_request=call.messages[newest].text if newest is not None else "",
-        language=language,
+        language=call.language,
         budget=call.budget.summary_tokens,
-        smaller_than=note + sum(map(call.policy.counter.message, span)),
+        smaller_than=note + call.history.tokens(cut.first, cut.at),
     )
     call.summary_calls += summary.calls
     call.summary_input_tokens += summary.input_tokens
@@ -139,7 +140,7 @@ def write(
     return summary
 
 
-def compacted_view(call: Call, cut: Cut, summary: Summary, language: str) -> View:
+def compacted_view(call: Call, cut: Cut, summary: Summary) -> View:
     """Return the view after a compaction."""
     return View(
         cut=cut.at,
@@ -148,7 +149,7 @@ def compacted_view(call: Call, cut: Cut, summary: Summary, language: str) -> Vie
         kept=cut.kept,
         shortened=stale(call, cut.at),
         unreasoned=reasoning_to_drop(call.messages, call.newest_user, cut.at),
-        language=language,
+        language=call.language,
     )
 
 

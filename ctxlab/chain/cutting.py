@@ -8,8 +8,6 @@ Lesson: 08_keep_tokens.
 
 from dataclasses import dataclass
 
-from langchain_core.messages import BaseMessage
-
 from ctxlab.boundaries import cut_for_tokens, safe_cut, units
 from ctxlab.chain.call import Call
 from ctxlab.tool_results import SHORT_TOKENS, stale_results
@@ -21,10 +19,22 @@ SMALLEST_SHARE = 4
 
 @dataclass(frozen=True)
 class Cut:
-    """Where to cut, and what stays although it stands before the cut."""
+    """Where to cut, and what stays although it stands before the cut.
 
+    Attributes:
+        first: Index of the first message that no summary tells yet.
+        at: Messages from `first` to here are to be told.
+        kept: Indices before `at` that are carried all the same.
+    """
+
+    first: int
     at: int
     kept: tuple[int, ...]
+
+    @property
+    def kept_again(self) -> list[int]:
+        """Indices that are both told and carried."""
+        return [index for index in self.kept if index >= self.first]
 
 
 def choose_cut(call: Call, keep_tokens: int) -> Cut:
@@ -34,11 +44,11 @@ def choose_cut(call: Call, keep_tokens: int) -> Cut:
     if call.budget.keep_messages is not None:
         at = safe_cut(messages, len(messages) - call.budget.keep_messages)
         if at > first:
-            return Cut(at, kept_before(call, at))
+            return Cut(first, at, kept_before(call, at))
     visible = max(call.room_below(keep_tokens), keep_tokens / SMALLEST_SHARE)
     room = visible - call.budget.summary_tokens
     tokens_from = call.tail_tokens(dict(stale(call, view.tail)))
-    cut = Cut(first, ())
+    cut = Cut(first, first, ())
     for _ in range(2):  # what is kept before the cut takes its share: look again
         taken = sum(call.history.tokens(index, index + 1) for index in cut.kept)
         at = cut_for_tokens(
@@ -47,10 +57,10 @@ def choose_cut(call: Call, keep_tokens: int) -> Cut:
             tokens_from=tokens_from,
             first=first,
         )
-        cut = Cut(at, kept_before(call, at))
+        cut = Cut(first, at, kept_before(call, at))
     if cut.at == first:
         at = half_way(call, first)
-        cut = Cut(at, kept_before(call, at))
+        cut = Cut(first, at, kept_before(call, at))
     return cut
 
 
@@ -76,21 +86,15 @@ def kept_before(call: Call, cut: int) -> tuple[int, ...]:
     return tuple(sorted(kept))
 
 
-def span_of(call: Call, cut: Cut) -> list[BaseMessage]:
-    """Return the messages that the summary will tell: new ones, before the cut."""
-    lead = leading_system_messages(call.messages)
-    return list(call.messages[max(lead, call.live.view.cut) : cut.at])
-
-
-def worthwhile(call: Call, span: list[BaseMessage], cut: Cut) -> bool:
-    """Return whether a summary of the span could save more than it costs."""
-    carried_again = [index for index in cut.kept if index >= call.live.view.cut]
+def worthwhile(call: Call, cut: Cut) -> bool:
+    """Return whether a summary could save more than it costs."""
     if call.due_by_messages():
         summaries_more = 0 if call.live.note else 1
-        return len(span) > len(carried_again) + summaries_more
-    again = sum(call.history.tokens(index, index + 1) for index in carried_again)
-    told = sum(map(call.policy.counter.message, span))
-    return told - again >= min(SMALLEST_SPAN, call.budget.keep_tokens // 16)
+        return cut.at - cut.first > len(cut.kept_again) + summaries_more
+    tokens = call.history.tokens
+    again = sum(tokens(index, index + 1) for index in cut.kept_again)
+    saved = tokens(cut.first, cut.at) - again
+    return saved >= min(SMALLEST_SPAN, call.budget.keep_tokens // 16)
 
 
 def stale(call: Call, tail: int) -> tuple[tuple[int, int], ...]:
