@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from ctxlab.lab import load_transcript, replay
+from ctxlab.lab import load_transcript, replay, what_if
 from ctxlab.lab.replay_report import figures, fingerprint, middleware_for
-from ctxlab.lab.what_if import what_if
-from ctxlab.lab.what_if_bench import bench_for
+from ctxlab.lab.what_ifs import bench_for
 from ctxlab.settings import Settings
 
 THREAD = Path(__file__).parent / "data" / "threads" / "harbour_export.json"

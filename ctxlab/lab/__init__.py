@@ -23,6 +23,8 @@ if TYPE_CHECKING:
         save_transcript,
         transcript_names,
     )
+    from ctxlab.lab.sweeps import Sweep, sweep
+    from ctxlab.lab.what_ifs import WhatIf, what_if
     from ctxlab.lab.writers import FactKeeper, FailingWriter
 
 __all__ = [
@@ -31,13 +33,17 @@ __all__ = [
     "FailingWriter",
     "Replay",
     "SimulatedChatModel",
+    "Sweep",
     "Transcript",
+    "WhatIf",
     "areplay",
     "fidelity",
     "load_transcript",
     "replay",
     "save_transcript",
+    "sweep",
     "transcript_names",
+    "what_if",
 ]
 
 __getattr__, __dir__ = lazy_names(
@@ -49,12 +55,16 @@ __getattr__, __dir__ = lazy_names(
         # `replays`, not `replay`: a submodule would hide the function of its name.
         "Replay": "ctxlab.lab.replays",
         "SimulatedChatModel": "ctxlab.lab.simulated",
+        "Sweep": "ctxlab.lab.sweeps",
         "Transcript": "ctxlab.lab.transcripts",
+        "WhatIf": "ctxlab.lab.what_ifs",
         "areplay": "ctxlab.lab.replays",
         "fidelity": "ctxlab.lab.fidelities",
         "load_transcript": "ctxlab.lab.transcripts",
         "replay": "ctxlab.lab.replays",
         "save_transcript": "ctxlab.lab.transcripts",
+        "sweep": "ctxlab.lab.sweeps",
         "transcript_names": "ctxlab.lab.transcripts",
+        "what_if": "ctxlab.lab.what_ifs",
     },
 )

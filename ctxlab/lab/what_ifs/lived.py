@@ -37,9 +37,9 @@ from ctxlab.lab.simulated import SimulatedChatModel
 from ctxlab.lab.transcripts import Transcript
 from ctxlab.lab.turns import Step, Turn
 from ctxlab.lab.vendor_errors import overflow_error
-from ctxlab.lab.what_if_bench import Bench, bench_for
-from ctxlab.lab.what_if_bills import BillingDesk, Prices
-from ctxlab.lab.what_if_writer import QuickWriter
+from ctxlab.lab.what_ifs.bench import Bench, bench_for
+from ctxlab.lab.what_ifs.bills import BillingDesk, Prices
+from ctxlab.lab.what_ifs.writer import QuickWriter
 from ctxlab.middleware import RequestOnlySummarizationMiddleware
 from ctxlab.records import CallRecord
 from ctxlab.settings import Settings

@@ -27,9 +27,9 @@ from ctxlab.lab.sent import as_json
 from ctxlab.lab.simulated import SimulatedChatModel
 from ctxlab.lab.transcripts import Transcript
 from ctxlab.lab.turns import Step
-from ctxlab.lab.what_if_bills import Fixed, Weights
-from ctxlab.lab.what_if_memory import FreshMeter, RememberingCounter
-from ctxlab.lab.what_if_writer import QuickWriter, lines_of
+from ctxlab.lab.what_ifs.bills import Fixed, Weights
+from ctxlab.lab.what_ifs.memory import FreshMeter, RememberingCounter
+from ctxlab.lab.what_ifs.writer import QuickWriter, lines_of
 from ctxlab.middleware import RequestOnlySummarizationMiddleware
 from ctxlab.middleware.building import counter_from
 from ctxlab.overflow import is_context_overflow
