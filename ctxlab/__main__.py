@@ -58,7 +58,58 @@ def run_replay(arguments: argparse.Namespace) -> int:
     )
 
 
-COMMANDS = (add_doctor, add_replay)
+def add_compare(commands: Any) -> None:
+    """Declare `compare`."""
+    compare = commands.add_parser(
+        "compare", help="set configurations side by side on a conversation"
+    )
+    compare.add_argument("file", metavar="FILE", help="a path, or a transcript's name")
+    compare.add_argument("--config", metavar="F", help="settings to compare as well")
+    compare.add_argument("--thread", metavar="ID", help="thread of a checkpoint file")
+    compare.add_argument(
+        "--window", metavar="N", type=int, default=65_536, help="tokens"
+    )
+    compare.add_argument(
+        "--overhead", metavar="N", type=int, help="tokens; default: as recorded"
+    )
+    compare.add_argument("--json", action="store_true", help="print one JSON list")
+    compare.set_defaults(run=run_compare)
+
+
+def run_compare(arguments: argparse.Namespace) -> int:
+    """Print the figures of each configuration; 2 on bad input."""
+    from ctxlab.lab.compare_command import run
+    from ctxlab.panels.tables import table
+
+    return run(
+        arguments.file,
+        config=arguments.config,
+        thread=arguments.thread,
+        window=arguments.window,
+        overhead=arguments.overhead,
+        as_json=arguments.json,
+        table=table,
+    )
+
+
+def add_tune(commands: Any) -> None:
+    """Declare `tune`."""
+    tune = commands.add_parser("tune", help="open the tuner on a conversation")
+    tune.add_argument("file", metavar="FILE", help="a path, or a transcript's name")
+    tune.add_argument("--thread", metavar="ID", help="thread of a checkpoint file")
+    tune.add_argument("--no-browser", action="store_true", help="start no browser")
+    tune.set_defaults(run=run_tune)
+
+
+def run_tune(arguments: argparse.Namespace) -> int:
+    """Open lesson 12 in JupyterLab; 2 on bad input."""
+    from ctxlab.lab.tune_command import run
+
+    further = ["--no-browser"] if arguments.no_browser else []
+    return run(arguments.file, thread=arguments.thread, further=further)
+
+
+COMMANDS = (add_doctor, add_replay, add_compare, add_tune)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
