@@ -80,7 +80,7 @@ def timeline(
     ]
     figure = _styled([*bars, *events], x=unit, y="tokens in the request", lines=lines)
     figure.update_layout(barmode="stack", yaxis_range=[0, 1.12 * _top(figure)])
-    return Chart(figure, lambda f: _say_timeline(f, unit))
+    return Chart(figure, lambda f: say_timeline(f, unit))
 
 
 def composition(requests: Mapping[str, Mapping[str, float]]) -> Chart:
@@ -216,7 +216,8 @@ def _top(figure: go.Figure) -> float:
     return float(round(max(values, default=0), 3)) or 1.0
 
 
-def _say_timeline(figure: go.Figure, unit: str) -> str:
+def say_timeline(figure: go.Figure, unit: str) -> str:
+    """Return the sentence of a timeline, read back from its figure."""
     bars = [trace for trace in figure.data if trace.type == "bar"]
     totals = [round(sum(column)) for column in zip(*(b.y for b in bars), strict=True)]
     if not totals:
