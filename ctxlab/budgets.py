@@ -88,7 +88,7 @@ def budget_for(
         keep = min(24_000, trigger // 2 if trigger else 24_000)
         return Budget(limit, wanted, trigger, keep, keep_messages=int(amount))
     keep = int(_in_tokens({unit: amount}, window)["tokens"])
-    return Budget(limit, wanted, trigger, _below(keep, limit))
+    return Budget(limit, wanted, trigger, _below(keep, trigger))
 
 
 def input_window(
@@ -115,13 +115,9 @@ def output_reserve(window: int, *sources: Mapping[str, Any]) -> int:
     return min(asked, window // 2)
 
 
-def _below(keep: int, limit: int | None) -> int:
+def _below(keep: int, trigger: int | None) -> int:
     """A compaction must get below the trigger, also in a window smaller than keep."""
-    return (
-        min(keep, int(SAFE_SHARE * limit) // 2)
-        if limit and keep >= (SAFE_SHARE * limit)
-        else keep
-    )
+    return keep if trigger is None or keep < trigger else max(1, trigger // 2)
 
 
 def _in_tokens(

@@ -1,18 +1,5 @@
-"""Every knob of the reference middleware, with its default, in and out of YAML.
+"""The model of all settings: checked, frozen, in and out of YAML and Python."""
 
->>> settings = Settings(trigger=("tokens", 20_000))
->>> settings.keep, settings.overhead_tokens
-(('tokens', 10000), 1666)
->>> Settings(trigger=("tokens", 20_000), keep=("tokens", 30_000))
-Traceback (most recent call last):
-...
-ValueError: keep is 30000 tokens and trigger is 20000 tokens: a compaction would \
-not shorten anything; lower keep or raise trigger
-
-Left out here: which values suit your agent. Lesson: 12_tune_on_a_transcript.
-"""
-
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -26,33 +13,22 @@ from pydantic import (
     model_validator,
 )
 
-Unit = Literal["tokens", "messages", "fraction"]
-Size = tuple[Unit, int | float]
-Trigger = Size | list[Size | dict[Unit, int | float]] | dict[Unit, int | float]
+from ctxlab.settings.sizes import (
+    Size,
+    Trigger,
+    amount_in,
+    check_size,
+    size_of,
+    sizes_of,
+    smallest_tokens,
+    trigger_of,
+)
+from ctxlab.tokens import PROFILES
 
 DEFAULT_TRIGGER: Size = ("tokens", 49_152)
 DEFAULT_KEEP_TOKENS = 24_000
 DEFAULT_OVERHEAD_TOKENS = 4_000
 YAML_NAMES = {"summary_chunk_tokens": "trim_tokens_to_summarize"}
-
-
-def _size(value: Any) -> Any:
-    """Accept `{type: tokens, value: 1}` as well as `("tokens", 1)`."""
-    if isinstance(value, Mapping) and set(value) == {"type", "value"}:
-        value = (value["type"], value["value"])
-    if isinstance(value, (tuple, list)) and len(value) == 2:
-        unit, amount = value
-        if isinstance(unit, str) and isinstance(amount, (int, float)):
-            return unit, int(amount) if unit != "fraction" else float(amount)
-    return value
-
-
-def _trigger(value: Any) -> Any:
-    """Accept one size, a list of them (any), or a dict (all)."""
-    one = _size(value)
-    if isinstance(one, list):
-        return [_size(item) for item in one]
-    return one
 
 
 class Settings(BaseModel):
@@ -85,8 +61,8 @@ class Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     enabled: bool = True
-    trigger: Annotated[Trigger, BeforeValidator(_trigger)] = DEFAULT_TRIGGER
-    keep: Annotated[Size, BeforeValidator(_size)] = ("tokens", DEFAULT_KEEP_TOKENS)
+    trigger: Annotated[Trigger, BeforeValidator(trigger_of)] = DEFAULT_TRIGGER
+    keep: Annotated[Size, BeforeValidator(size_of)] = ("tokens", DEFAULT_KEEP_TOKENS)
     summary_chunk_tokens: int = Field(12_000, gt=0)
     overhead_tokens: int = Field(DEFAULT_OVERHEAD_TOKENS, ge=0)
     use_reported_usage: bool = True
@@ -108,25 +84,33 @@ class Settings(BaseModel):
     @classmethod
     def _with_derived_defaults(cls, values: dict[str, Any]) -> dict[str, Any]:
         values = {name: value for name, value in values.items() if value is not None}
-        amount = _amount(_trigger(values.get("trigger", DEFAULT_TRIGGER)), "tokens")
+        amount = smallest_tokens(trigger_of(values.get("trigger", DEFAULT_TRIGGER)))
         if "keep" not in values and amount:
-            values["keep"] = ("tokens", min(DEFAULT_KEEP_TOKENS, int(amount) // 2))
-        keep = _amount(_size(values.get("keep")), "tokens") or (amount and amount / 2)
+            half = max(1, int(amount) // 2)
+            values["keep"] = ("tokens", min(DEFAULT_KEEP_TOKENS, half))
+        keep = amount_in(size_of(values.get("keep")), "tokens") or (
+            amount and amount / 2
+        )
         if "overhead_tokens" not in values and keep:
             values["overhead_tokens"] = min(DEFAULT_OVERHEAD_TOKENS, int(keep / 6))
         return values
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        for size in [self.keep, *_sizes(self.trigger)]:
-            _check_size(*size)
-        for unit, amount in _sizes(self.trigger):
+        if not sizes_of(self.trigger):
+            raise ValueError("trigger is empty; give a size such as ('tokens', 49152)")
+        if self.profile not in PROFILES:
+            known = ", ".join(PROFILES)
+            raise ValueError(f"profile is {self.profile!r}; choose one of {known}")
+        for size in [self.keep, *sizes_of(self.trigger)]:
+            check_size(*size)
+        for unit, amount in sizes_of(self.trigger):
             if unit == self.keep[0] and self.keep[1] >= amount:
                 raise ValueError(
                     f"keep is {self.keep[1]} {unit} and trigger is {amount} {unit}: a "
                     "compaction would not shorten anything; lower keep or raise trigger"
                 )
-        keep = _amount(self.keep, "tokens")
+        keep = amount_in(self.keep, "tokens")
         if keep and self.overhead_tokens >= keep:
             raise ValueError(
                 f"overhead_tokens is {self.overhead_tokens} and keep is {keep} tokens: "
@@ -203,35 +187,6 @@ class Settings(BaseModel):
                 for item in self.trigger
             ]
         return block
-
-
-def conditions(trigger: Trigger) -> list[dict[Unit, int | float]]:
-    """Return a trigger as a list (any) of dicts (all).
-
-    >>> conditions([("tokens", 100), {"messages": 4, "tokens": 50}])
-    [{'tokens': 100}, {'messages': 4, 'tokens': 50}]
-    """
-    if isinstance(trigger, list):
-        return [dict([item]) if isinstance(item, tuple) else item for item in trigger]
-    return [dict([trigger]) if isinstance(trigger, tuple) else trigger]
-
-
-def _sizes(trigger: Trigger) -> list[Size]:
-    return [size for needed in conditions(trigger) for size in needed.items()]
-
-
-def _amount(size: Any, unit: Unit) -> float | None:
-    """Return the amount of a size, or of a dict of sizes, in this unit."""
-    if isinstance(size, tuple) and len(size) == 2 and size[0] == unit:
-        return float(size[1])
-    return None
-
-
-def _check_size(unit: Unit, amount: float) -> None:
-    if amount <= 0:
-        raise ValueError(f"{unit} is {amount}; give a number above 0")
-    if unit == "fraction" and amount > 1:
-        raise ValueError(f"fraction is {amount}; give a share of the window, 0 to 1")
 
 
 def _read(source: str | Path) -> tuple[str, str]:
