@@ -1,13 +1,14 @@
 """Lessons run offline, in kernels that know nothing of the user's settings."""
 
 import functools
+import os
 import tempfile
 from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 
-from tests.notebook_kernel import kernel_environment
+from tests.notebook_kernel import LEFT_OUT, kernel_environment
 
 
 @functools.cache
@@ -21,7 +22,8 @@ def _environment(config: pytest.Config) -> dict[str, str]:
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None, None, None]:
     """Set what a kernel inherits: it starts in its first cell's set-up."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("PYTHONWARNINGS", raising=False)
+        for name in filter(LEFT_OUT.fullmatch, [*os.environ]):
+            patch.delenv(name)
         for name, value in _environment(item.config).items():
             patch.setenv(name, value)
         return (yield)

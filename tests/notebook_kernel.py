@@ -7,9 +7,13 @@ loopback (and ZeroMQ's, which Python does not see).
 """
 
 import os
+import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+
+# A lesson follows these where a user sets them; its committed outputs know none.
+LEFT_OUT = re.compile("PYTHONWARNINGS|(MAIN|SUMMARY)_MODEL|OPENAI_.*|CTXLAB_.*")
 
 CONFIG = """\
 c.HistoryManager.enabled = False
@@ -54,7 +58,8 @@ def kernel_environment(folder: Path, start_up: str = "", **more: str) -> dict[st
         more: Further environment variables, `PYTHONHASHSEED="1"` say.
 
     The environment has no `PYTHONWARNINGS` (B96: warnings as errors can hang a
-    kernel) and finds `ctxlab` in this tree, installed or not.
+    kernel), names no model or key of the user's, and finds `ctxlab` in this tree,
+    installed or not.
     """
     profile = folder / "profile_default"
     (profile / "startup").mkdir(parents=True, exist_ok=True)
@@ -62,7 +67,7 @@ def kernel_environment(folder: Path, start_up: str = "", **more: str) -> dict[st
     (profile / "startup" / "00-offline.py").write_text(OFFLINE, "utf-8")
     if start_up:
         (profile / "startup" / "10-more.py").write_text(start_up, "utf-8")
-    environment = {k: v for k, v in os.environ.items() if k != "PYTHONWARNINGS"}
+    environment = {k: v for k, v in os.environ.items() if not LEFT_OUT.fullmatch(k)}
     found = [str(ROOT), environment.get("PYTHONPATH", "")]
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, found))
     environment["IPYTHONDIR"] = str(folder)
