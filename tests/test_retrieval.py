@@ -1,9 +1,9 @@
 """Documents: retrieved for real, compressed for one question, never lost."""
 
 import asyncio
+import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -21,8 +21,10 @@ from langgraph.errors import GraphInterrupt
 
 from ctxlab._data import data_path
 from ctxlab.lab.document_models import simulated_extractor, simulated_reader
+from ctxlab.lab.handbook import answers_kept, handbook_chat
 from ctxlab.lab.simulated import SimulatedChatModel
 from ctxlab.lab.writers import FailingWriter
+from ctxlab.panels.documents import document_costs, document_panel
 from ctxlab.retrieval import (
     BM25Retriever,
     CheckedExtractor,
@@ -543,21 +545,12 @@ def test_d3_the_extract_depends_on_the_question():
 # --- the baseline ---------------------------------------------------------------
 
 
-def facts_kept(compressor: Callable[..., Any]) -> int:
-    return sum(
-        any(
-            q.answer in d.page_content for d in compressor(INDEX.invoke(q.text), q.text)
-        )
-        for q in QUESTIONS
-    )
-
-
 def test_the_baseline_without_a_model_keeps_15_of_17_answers_the_extractor_all():
     baseline = SentenceCompressor(COUNTER)
     extractor, _ = recording(simulated_extractor())
     assert len(QUESTIONS) == 17
-    assert facts_kept(baseline.compress_documents) == 15
-    assert facts_kept(extractor.compress_documents) == 17
+    assert answers_kept(baseline, INDEX) == 15
+    assert answers_kept(extractor, INDEX) == 17
 
 
 @both_ways
@@ -578,7 +571,68 @@ def test_the_baseline_passes_everything_on_when_no_word_is_shared():
     assert baseline.compress_documents([], "refund") == []
 
 
+# --- what it costs, drawn -------------------------------------------------------
+
+
+def test_the_chart_says_the_break_even_of_the_ledger():
+    record = record_of(1_000, 50, read=1_200, written=60)
+    for cached in (1.0, 0.1):
+        chart = document_costs({"a model": record}, cached=cached)
+        expected = record.break_even(Price(1, 4, cached))
+        assert f"from call {expected}" in chart.sentence
+    never = document_costs({"a model": record}, calls=1).sentence
+    assert never.startswith(
+        "after 1 call the originals cost 1,000; a model 1,490, more"
+    )
+
+
+def test_the_panel_moves_with_its_knobs_and_back():
+    panel = document_panel({"a model": record_of(1_000, 50, read=1_200, written=60)})
+    before = repr(panel)
+    assert (
+        before == document_costs({"a model": record_of(1_000, 50, 1_200, 60)}).sentence
+    )
+    panel.knobs["extractor"].value = 0.1
+    assert "no more than them from call 1" in repr(panel)
+    panel.reset()
+    assert repr(panel) == before
+
+
+@pytest.mark.parametrize(
+    ("records", "calls"), [({}, 3), ({"a": CompressionRecord("q", ())}, 0)]
+)
+def test_nothing_to_draw_is_refused(records, calls):
+    with pytest.raises(ValueError, match="give one of each"):
+        document_costs(records, calls=calls)
+
+
 # --- in an agent ----------------------------------------------------------------
+
+
+def test_importing_it_loads_neither_the_index_nor_the_librarys_extractor():
+    code = "import sys, ctxlab.retrieval\nprint(*sorted(sys.modules))"
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", check=True)
+    loaded = {name.split(".")[0] for name in done.stdout.split()}
+    assert "ctxlab" in loaded
+    assert not loaded & {"langchain_classic", "rank_bm25", "numpy", "plotly"}
+
+
+@pytest.mark.parametrize("compressor", ["extractor", "sentences"])
+def test_d2_a_chat_on_extracts_gives_the_same_answers_on_fewer_tokens(compressor):
+    asked = [question.text for question in QUESTIONS[::4]]
+    chosen = {
+        "extractor": CheckedExtractor(simulated_extractor(), COUNTER),
+        "sentences": SentenceCompressor(COUNTER),
+    }[compressor]
+    retriever = ContextualCompressionRetriever(
+        base_compressor=chosen, base_retriever=INDEX
+    )
+    plain = handbook_chat(INDEX, asked, COUNTER)
+    lean = handbook_chat(retriever, asked, COUNTER)
+    assert lean[-1].tokens < 0.3 * plain[-1].tokens
+    same = [a.answer == b.answer for a, b in zip(plain, lean, strict=True)]
+    assert all(same) == (compressor == "extractor")
 
 
 def agent_with_search() -> Any:

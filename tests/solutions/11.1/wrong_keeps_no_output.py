@@ -1,4 +1,4 @@
-# says: expected [], got [Document
+# says: expected 0 items, got 1
 def settle(documents, replies):
     kept = []
     for document, reply in zip(documents, replies, strict=True):

@@ -1,4 +1,4 @@
-# says: Document
+# says: item 0: expected Document(metadata={
 from langchain_core.documents import Document
 
 
