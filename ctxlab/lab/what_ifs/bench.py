@@ -119,7 +119,7 @@ class Bench:
         self, settings: Settings, rules: Any
     ) -> tuple[RequestOnlySummarizationMiddleware, QuickWriter]:
         """Return the middleware that a replay would run, with all it needs counted."""
-        counter, meter, fixed_parts = self._counted(settings)
+        counter, meter, fixed_parts = self.counted(settings)
         made = RequestOnlySummarizationMiddleware.from_settings(
             self.keeper, settings, counter=counter, **rules
         )
@@ -136,9 +136,10 @@ class Bench:
         made.policy.fixed_parts = fixed_parts
         return made, writer
 
-    def _counted(
+    def counted(
         self, settings: Settings
     ) -> tuple[RememberingCounter, HistoryMeter, FixedParts]:
+        """Return counter, meter and fixed parts, all with a memory."""
         counter = counter_from(settings)
         if counter.name not in self._counting:
             remembering = RememberingCounter(counter)

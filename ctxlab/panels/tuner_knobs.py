@@ -1,0 +1,124 @@
+"""The knobs of the tuner: a few numbers that become settings, and text to take home.
+
+>>> knobs = Knobs(window=32_768)
+>>> knobs.settings().trigger, knobs.changed(keep=8_000).settings().keep
+(('tokens', 49152), ('tokens', 8000))
+>>> knobs.changed(keep=60_000).fault()[:44]
+'keep is 60000 tokens and trigger is 49152 to'
+
+Left out: triggers in messages and fractions (write them into the YAML). Lesson:
+12_tune_on_a_transcript.
+"""
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from ctxlab.budgets import budget_for
+from ctxlab.lab.what_ifs.presets import Configuration
+from ctxlab.settings import Settings
+
+COUNTERS = ("script", "cjk", "approximate")
+SHORTEN = (None, 500, 1_000, 2_000, 4_000, 8_000)
+MODEL = '"provider:your-summary-model"'
+
+
+@dataclass(frozen=True)
+class Knobs:
+    """Where the knobs of the panel stand; sizes in tokens.
+
+    Attributes:
+        trigger: When to compact.
+        keep: Size of the request after a compaction.
+        window: The model's window for input.
+        counter: Name of the counter.
+        shorten: Stale results over this size are shortened; None never.
+        chunk: Largest piece of history in one summary call.
+        overhead: Assumed for what cannot be counted, until the first bill.
+        reported: Learn from the provider's bills.
+        profile: Weights of the script counter.
+    """
+
+    trigger: int = 49_152
+    keep: int = 24_000
+    window: int = 65_536
+    counter: str = "script"
+    shorten: int | None = 2_000
+    chunk: int = 12_000
+    overhead: int = 4_000
+    reported: bool = True
+    profile: str = "generic"
+
+    def changed(self, **changes: Any) -> "Knobs":
+        """Return knobs with some of them moved."""
+        return replace(self, **changes)
+
+    def settings(self) -> Settings:
+        """Return the settings that the knobs stand for.
+
+        Raises:
+            ValueError: They contradict each other.
+        """
+        return Settings(
+            trigger=("tokens", self.trigger),
+            keep=("tokens", self.keep),
+            summary_chunk_tokens=self.chunk,
+            overhead_tokens=self.overhead,
+            use_reported_usage=self.reported,
+            counter=self.counter,
+            profile=self.profile,
+            max_input_tokens=self.window,
+        )
+
+    def fault(self) -> str:
+        """Return what is wrong with the knobs; "" when nothing is."""
+        try:
+            self.settings()
+        except ValueError as error:
+            return str(error)
+        return ""
+
+    def configuration(self) -> Configuration:
+        """Return settings and rules to try."""
+        return Configuration(
+            "yours", self.settings(), {"shorten_results": self.shorten}
+        )
+
+    def lines(self) -> dict[str, int]:
+        """Return trigger, keep and limit as they hold, to be drawn as lines."""
+        return lines_of(self.settings(), self.window)
+
+    def to_yaml(self) -> str:
+        """Return the settings as YAML; what is no setting is said in a comment."""
+        said = f"# middleware argument, no setting: shorten_results={self.shorten}\n"
+        return (said if self.shorten != Knobs().shorten else "") + (
+            self.settings().to_yaml()
+        )
+
+    def to_python(self) -> str:
+        """Return the code that builds the middleware."""
+        extra = (
+            f",\n    shorten_results={self.shorten}"
+            if self.shorten != Knobs().shorten
+            else ""
+        )
+        settings = self.settings().to_python().replace("\n", "\n    ")
+        return (
+            "from ctxlab import RequestOnlySummarizationMiddleware, Settings\n\n"
+            "middleware = RequestOnlySummarizationMiddleware.from_settings(\n"
+            f"    {MODEL},\n    {settings}{extra},\n)\n"
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the knobs by name."""
+        return asdict(self)
+
+
+def lines_of(settings: Settings | None, window: int) -> dict[str, int]:
+    """Return the levels to draw: trigger and keep as they hold, and the limit."""
+    if settings is None:
+        return {"limit": window}
+    budget = budget_for(settings, window=window, learned=None)
+    lines = {"trigger": budget.trigger_tokens or window}
+    if budget.keep_messages is None:
+        lines["keep"] = budget.keep_tokens
+    return {**lines, "limit": window}

@@ -1,0 +1,303 @@
+"""The tuner: your transcript, your settings, a configuration to take home.
+
+>>> from ctxlab.lab import load_transcript
+>>> panel = tuner(load_transcript("order_desk"), window=8_192)
+>>> panel  # doctest: +ELLIPSIS
+order_desk, trigger 6,963, keep 3,481, window 8,192: 3 calls, peak ... of 8,192 ...
+>>> panel.controls.keep.value = 2_000
+>>> panel.settings().keep
+('tokens', 2000)
+
+Every picture and figure is the *value* of a widget, so that notebook tests compare
+them. The same comparison as a plain function is `ctxlab.lab.compare_command.compared`.
+Needs ipywidgets and anywidget (extra `lab`). Lesson: 12_tune_on_a_transcript.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import ipywidgets as widgets  # type: ignore[import-untyped]
+
+from ctxlab.lab.transcripts import Transcript
+from ctxlab.lab.what_ifs import WhatIf, what_if
+from ctxlab.lab.what_ifs.ledger import ledger
+from ctxlab.lab.what_ifs.presets import PRESETS, Configuration, preset
+from ctxlab.lab.what_ifs.suggested import Suggestion, suggested
+from ctxlab.lab.what_ifs.totals import Rates, Totals, totals
+from ctxlab.panels.report import html_report
+from ctxlab.panels.tuner_chart import TunerChart, with_sentence
+from ctxlab.panels.tuner_controls import Controls
+from ctxlab.panels.tuner_knobs import Knobs, lines_of
+from ctxlab.panels.tuner_text import bill_html, bill_rows, detail_html
+from ctxlab.records import CallRecord
+from ctxlab.settings import Settings
+
+ALONE, HELD = "nothing beside it", "yours, as they stand now"
+EXPORTS = ("ctxlab.yaml", "ctxlab_settings.py", "ctxlab_report.html")
+CSS = """<style>
+.ctxlab-bill td {text-align: right; padding: 0 .8em}
+.ctxlab-bill th {text-align: left; padding: 0 .8em; font-weight: normal}
+.ctxlab-bill td, .ctxlab-bill th, .ctxlab-sent, .ctxlab-detail
+ {color: var(--jp-ui-font-color1, inherit)}
+.ctxlab-sent {margin: .2em 0; padding-left: 1em; line-height: 1.4}
+.ctxlab-detail pre {white-space: pre-wrap; max-height: 14em; overflow: auto}
+.ctxlab-fault {color: var(--jp-error-color1, #b00)}
+</style>"""
+
+
+class Side:
+    """One configuration in the panel: what was tried, and its chart."""
+
+    def __init__(self, configuration: Configuration, tried: WhatIf) -> None:
+        self.configuration, self.tried = configuration, tried
+        self.calls: Sequence[CallRecord] = ledger(tried)
+        self.totals: Totals = totals(tried)
+
+
+class Tuner(widgets.VBox):  # type: ignore[misc]
+    """The panel; `tuner()` builds it.
+
+    Args:
+        transcript: The conversation.
+        start: Where the knobs stand at first.
+        bill: How the provider bills.
+        rates: Money for a million tokens.
+        folder: Where exports are written.
+    """
+
+    def __init__(
+        self,
+        transcript: Transcript,
+        start: Knobs,
+        bill: Suggestion,
+        rates: Rates | None = None,
+        folder: str | Path = ".",
+    ) -> None:
+        self.transcript, self.bill, self.folder = transcript, bill, Path(folder)
+        self.controls = Controls(start, rates)
+        self.beside = widgets.Dropdown(
+            options=[ALONE, *PRESETS, HELD], value=ALONE, description="compare with"
+        )
+        self.call = widgets.BoundedIntText(1, min=1, max=1, description="call")
+        self.figures, self.detail, self.said = (widgets.HTML() for _ in range(3))
+        self.first = self._try(start.configuration())
+        self.second: Side | None = None
+        lines = start.lines()
+        self.chart = TunerChart(self.first.calls, lines, self._clicked)
+        self.other = TunerChart(self.first.calls, lines, self._clicked_beside)
+        self._looked_at = "first"
+        super().__init__(self._rows())
+        self.add_class("ctxlab-tuner")
+        self.controls.observe(self._moved, self._say_bill)
+        self.beside.observe(lambda _: self._beside_changed(), "value")
+        self.call.observe(lambda _: self._say_detail(), "value")
+        self._say_all()
+
+    def settings(self) -> Settings:
+        """Return the settings that the knobs stand for."""
+        return self.controls.knobs().settings()
+
+    def rows(self) -> list[tuple[str, list[str]]]:
+        """Return the bill as plain rows: a name, a value of each configuration."""
+        return bill_rows(self._columns(), self.controls.prices())
+
+    def reset(self, *_: Any) -> None:
+        """Put every knob back."""
+        self.controls.move(self.controls.start)
+        self.said.value = "All knobs are back where they began."
+
+    def export(self, *_: Any) -> list[Path]:
+        """Write YAML, Python and an HTML report; return their paths.
+
+        Raises:
+            ValueError: The knobs contradict each other.
+        """
+        knobs = self.controls.knobs()
+        texts = (knobs.to_yaml(), knobs.to_python(), self.report())
+        paths = [self.folder / name for name in EXPORTS]
+        for path, text in zip(paths, texts, strict=True):
+            path.write_text(text, encoding="utf-8")
+        self.said.value = f"Written: {', '.join(EXPORTS)}"
+        return paths
+
+    def report(self) -> str:
+        """Return the HTML report: one page that opens offline."""
+        sides = {self.first.configuration.name: (self.first, self.chart)}
+        if self.second:
+            sides[self.second.configuration.name] = (self.second, self.other)
+        knobs = self.controls.knobs()
+        return html_report(
+            title=f"{self.transcript.name}: {self.first.totals.calls} calls",
+            notes=[self.bill.note, *self.transcript.notes],
+            charts={name: chart for name, (_, chart) in sides.items()},
+            bill=bill_html(self._columns(), self.controls.prices()),
+            settings=[knobs.to_yaml(), knobs.to_python()],
+        )
+
+    def __repr__(self) -> str:
+        knobs = self.controls.knobs()
+        lines = lines_of(self.first.configuration.settings, knobs.window)
+        levels = ", ".join(
+            f"{name if name != 'limit' else 'window'} {level:,}"
+            for name, level in lines.items()
+        )
+        said = f"{self.transcript.name}, {levels}: {self.chart.sentence}"
+        if self.second:
+            said += f"; {self.second.configuration.name}: {self.other.sentence}"
+        return said
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        return with_sentence(super()._repr_mimebundle_(**kwargs), repr(self))
+
+    def _try(self, configuration: Configuration) -> Side:
+        tried = what_if(
+            self.transcript,
+            configuration.settings,
+            window=self.controls.knobs().window,
+            overhead=self.bill.overhead,
+            scale=self.bill.scale,
+            **configuration.rules,
+        )
+        return Side(configuration, tried)
+
+    def _moved(self) -> None:
+        """Try what the knobs say now; keep the picture when that is impossible."""
+        knobs = self.controls.knobs()
+        if fault := knobs.fault():
+            self.said.value = f'<span class="ctxlab-fault">{fault}</span>'
+            return
+        self.said.value = ""
+        window_moved = knobs.window != self.first.tried.model.context_window
+        self.first = self._try(knobs.configuration())
+        self.chart.show(self.first.calls, knobs.lines())
+        if window_moved and self.second:
+            self._beside_changed()
+        self._say_all()
+
+    def _beside_changed(self) -> None:
+        name, knobs = self.beside.value, self.controls.knobs()
+        if name == ALONE:
+            self.second = None
+        elif name == HELD:
+            held = self.first.configuration
+            self.second = self._try(Configuration("held", held.settings, held.rules))
+        else:
+            self.second = self._try(
+                preset(name, window=knobs.window, profile=self.bill.profile)
+            )
+        if self.second:
+            settings = self.second.configuration.settings
+            self.other.show(self.second.calls, lines_of(settings, knobs.window))
+        self._pictures.children = [self.chart, *([self.other] if self.second else [])]
+        self._say_all()
+
+    def _clicked(self, index: int) -> None:
+        self._looked_at = "first"
+        self._look_at(index)
+
+    def _clicked_beside(self, index: int) -> None:
+        self._looked_at = "second"
+        self._look_at(index)
+
+    def _look_at(self, index: int) -> None:
+        if self.call.value == index + 1:
+            self._say_detail()
+        self.call.value = index + 1
+
+    def _columns(self) -> dict[str, Totals]:
+        sides = [self.first, *([self.second] if self.second else [])]
+        return {side.configuration.name: side.totals for side in sides}
+
+    def _say_all(self) -> None:
+        self._say_bill()
+        self.call.max = max(1, len(self.first.calls))
+        self._say_detail()
+
+    def _say_bill(self) -> None:
+        self.figures.value = bill_html(self._columns(), self.controls.prices())
+
+    def _say_detail(self) -> None:
+        beside = self._looked_at == "second" and self.second
+        side = self.second if beside and self.second else self.first
+        text = detail_html(side.tried, side.calls, self.call.value - 1)
+        name = side.configuration.name
+        self.detail.value = f'<div class="ctxlab-detail">{name}: {text}</div>'
+
+    def _rows(self) -> list[Any]:
+        buttons = {"reset": self.reset, "export": self._exported}
+        made = []
+        for name, action in buttons.items():
+            button = widgets.Button(description=name)
+            button.add_class(f"ctxlab-{name}")
+            button.on_click(action)
+            made.append(button)
+        for name in ("beside", "call", "figures", "detail", "said"):
+            getattr(self, name).add_class(f"ctxlab-{name}")
+        self.beside.style.description_width = self.call.style.description_width = "90px"
+        wrap = widgets.Layout(display="flex", flex_flow="row wrap")
+        actions = widgets.HBox([self.beside, self.call, *made], layout=wrap)
+        head = widgets.Box([self.controls.box(), self.figures], layout=wrap)
+        self._pictures = widgets.VBox([self.chart])
+        return [
+            widgets.HTML(CSS),
+            head,
+            actions,
+            self.said,
+            self._pictures,
+            self.detail,
+        ]
+
+    def _exported(self, *_: Any) -> None:
+        try:
+            self.export()
+        except (ValueError, OSError) as error:
+            self.said.value = f'<span class="ctxlab-fault">{error}</span>'
+
+
+def tuner(
+    transcript: Transcript,
+    *,
+    window: int = 65_536,
+    settings: Settings | None = None,
+    rates: Rates | None = None,
+    folder: str | Path = ".",
+) -> Tuner:
+    """Return the tuner panel on a transcript.
+
+    Args:
+        transcript: The conversation.
+        window: The model's window for input, in tokens.
+        settings: Where the knobs stand at first; sizes in tokens.
+        rates: Money for a million tokens; an example by default.
+        folder: Where exports are written.
+
+    Raises:
+        ValueError: Settings that the knobs cannot show: sizes in messages or fractions.
+    """
+    bill = suggested(transcript)
+    return Tuner(transcript, first_knobs(settings, window, bill), bill, rates, folder)
+
+
+def first_knobs(settings: Settings | None, window: int, bill: Suggestion) -> Knobs:
+    """Return where the knobs stand at first, for a model with this window."""
+    if settings is None:
+        trigger = min(49_152, int(0.85 * window))
+        settings = Settings(trigger=("tokens", trigger), profile=bill.profile)
+    sizes = settings.trigger, settings.keep
+    if not all(isinstance(size, tuple) and size[0] == "tokens" for size in sizes):
+        raise ValueError(
+            f"trigger is {settings.trigger!r} and keep is {settings.keep!r}: the knobs "
+            "show sizes in tokens; compare others with `compared`"
+        )
+    trigger, keep = (int(size[1]) for size in sizes)  # type: ignore[index,arg-type]
+    return Knobs(
+        trigger=trigger,
+        keep=keep,
+        window=settings.max_input_tokens or window,
+        counter=settings.counter,
+        chunk=settings.summary_chunk_tokens,
+        overhead=settings.overhead_tokens,
+        reported=settings.use_reported_usage,
+        profile=settings.profile,
+    )
