@@ -13,7 +13,7 @@ from langchain.agents.middleware import ModelRequest
 from langchain_core.messages import BaseMessage
 
 from ctxlab.budgets import Budget, budget_for, input_window, output_reserve
-from ctxlab.calibration import Calibration
+from ctxlab.calibration import AnchoredCalibration, Calibration
 from ctxlab.chain.fixed import FixedParts, model_name
 from ctxlab.chain.recent import Recent
 from ctxlab.chain.samples import FitBook
@@ -31,6 +31,7 @@ class Rules(TypedDict, total=False):
     """What the chain may and may not do, besides the settings.
 
     Attributes:
+        calibration: From counted to billed tokens; default `AnchoredCalibration()`.
         remember: Reuse a view until it must change (default); without, every call
             over the trigger pays for a summary.
         on_failure: `"answer"` tells the user (default); `"raise"` raises
@@ -47,6 +48,7 @@ class Rules(TypedDict, total=False):
         keep_results_of: Names of tools whose results are never shortened.
     """
 
+    calibration: Calibration | None
     remember: bool
     on_failure: Literal["answer", "raise"]
     pin: Callable[[BaseMessage], bool] | Collection[str] | None
@@ -66,7 +68,6 @@ class Policy:
     Attributes:
         settings: Every knob, checked.
         counter: Local token counter.
-        calibration: From local tokens to the provider's.
         writer: Writes summaries.
 
     The others are those of `Rules`.
@@ -77,8 +78,8 @@ class Policy:
 
     settings: Settings
     counter: TokenCounter
-    calibration: Calibration
     writer: SummaryWriter
+    calibration: Calibration | None = None
     remember: bool = True
     on_failure: Literal["answer", "raise"] = "answer"
     pin: Callable[[BaseMessage], bool] | Collection[str] | None = None
@@ -114,7 +115,7 @@ class Policy:
 
     def _measure_anew(self) -> None:
         self.meter = HistoryMeter(self.counter)
-        self.fits = FitBook(self.calibration)
+        self.fits = FitBook(self.calibration or AnchoredCalibration())
 
     def pinned(self, message: BaseMessage) -> bool:
         """Return whether a message must stay verbatim."""

@@ -34,7 +34,6 @@ def writer_from(
     counter: TokenCounter,
     fallback_models: Sequence[Any] = (),
     redact: Callable[[str], str] | None = None,
-    timeout: float | None = None,
 ) -> SummaryWriter:
     """Return the writer that the arguments describe; a given one is used as it is.
 
@@ -42,7 +41,7 @@ def writer_from(
         ValueError: A writer is given together with what it would already hold.
     """
     if isinstance(model, SummaryWriter):
-        _check_alone(fallback_models, redact, timeout, settings.summary_prompt)
+        _check_alone(fallback_models, redact, settings.summary_prompt)
         return model
     return SummaryWriter(
         model,
@@ -51,7 +50,6 @@ def writer_from(
         counter=counter,
         chunk_tokens=settings.summary_chunk_tokens,
         redact=redact,
-        timeout=timeout,
         is_overflow=is_context_overflow,
     )
 
@@ -59,6 +57,6 @@ def writer_from(
 def _check_alone(*given: Any) -> None:
     if any(given):
         raise ValueError(
-            "model is a SummaryWriter: give fallback_models, redact, summary_timeout "
-            "and summary_prompt to it, not to the middleware"
+            "model is a SummaryWriter: give fallback_models, redact and summary_prompt "
+            "to it, not to the middleware"
         )

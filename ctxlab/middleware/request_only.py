@@ -23,7 +23,6 @@ from langchain_core.messages import BaseMessage
 from langgraph.store.base import BaseStore
 from langgraph.types import TracePolicy, omit_payload
 
-from ctxlab.calibration import AnchoredCalibration, Calibration
 from ctxlab.chain import Policy, Rules, compact_on_demand, protect
 from ctxlab.middleware.building import COUNTER_FIELDS, counter_from, writer_from
 from ctxlab.middleware.drivers import AsyncHandler, Handler, adrive, drive
@@ -56,18 +55,16 @@ class RequestOnlySummarizationMiddleware(AgentMiddleware[Any, Any, Any]):
         max_input_tokens: The model's input window; default from its profile.
         use_reported_usage: Learn from the provider's bills.
         counter: Counts tokens; default `ScriptCounter()`.
-        calibration: From counted to billed tokens; default `AnchoredCalibration()`.
         fallback_models: Tried in order when `model` writes no usable summary.
         summary_prompt: Own instructions for the summary model.
         redact: Sees every text that goes to or comes from a summary model.
-        summary_timeout: Seconds a summary call may take, its retries included.
         tools: Tools for the model: `"compact_conversation"`, `"recall_history"`.
         namespace: Where views live in the agent's store; or a function of the
             runtime that says so, for instance by tenant.
         ttl: Minutes until an unused view expires from the store.
         enabled: False lets every request through untouched.
-        **rules: `remember`, `on_failure`, `pin`, `on_call` and the others of
-            `ctxlab.chain.Rules`.
+        **rules: `calibration`, `remember`, `on_failure`, `pin`, `on_call` and the
+            others of `ctxlab.chain.Rules`.
 
     Raises:
         ValueError: Settings contradict each other; the message says what to change.
@@ -90,11 +87,9 @@ class RequestOnlySummarizationMiddleware(AgentMiddleware[Any, Any, Any]):
         max_input_tokens: int | None = None,
         use_reported_usage: bool = True,
         counter: TokenCounter | None = None,
-        calibration: Calibration | None = None,
         fallback_models: Sequence[Any] = (),
         summary_prompt: str | None = None,
         redact: Callable[[str], str] | None = None,
-        summary_timeout: float | None = None,
         tools: Sequence[ToolName] = (),
         namespace: Namespace = DEFAULT_NAMESPACE,
         ttl: float | None = None,
@@ -118,10 +113,7 @@ class RequestOnlySummarizationMiddleware(AgentMiddleware[Any, Any, Any]):
         self.policy = Policy(
             settings=self.settings,
             counter=counter,
-            calibration=calibration or AnchoredCalibration(),
-            writer=writer_from(
-                model, self.settings, counter, fallback_models, redact, summary_timeout
-            ),
+            writer=writer_from(model, self.settings, counter, fallback_models, redact),
             **rules,
         )
 
