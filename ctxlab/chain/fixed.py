@@ -12,7 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from langchain.agents.middleware import ModelRequest
-from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
+from langchain.agents.structured_output import (
+    AutoStrategy,
+    ProviderStrategy,
+    ToolStrategy,
+)
 
 from ctxlab.chain.recent import Recent
 from ctxlab.tokens import TokenCounter
@@ -74,7 +78,8 @@ def answer_schemas(response_format: Any) -> list[dict[str, Any]]:
     elif isinstance(response_format, ToolStrategy):
         specs = response_format.schema_specs
     else:
-        schema = getattr(response_format, "schema", response_format)
+        auto = isinstance(response_format, AutoStrategy)
+        schema = response_format.schema if auto else response_format
         specs = ToolStrategy(schema=schema).schema_specs
     return [
         {
