@@ -22,6 +22,7 @@ import plotly.graph_objects as go  # type: ignore[import-untyped]
 
 from ctxlab.calibration import (
     AnchoredCalibration,
+    Calibration,
     CappedRatioCalibration,
     Fit,
     LinearCalibration,
@@ -32,7 +33,8 @@ from ctxlab.calibration.lines import Line
 from ctxlab.panels.charts import Chart, curves
 from ctxlab.panels.knobs import Panel
 
-TRIGGER, WINDOW, ASSUMED_OVERHEAD = 49_152, 65_536, 4_000
+TRIGGER, WINDOW = 49_152, 65_536
+ASSUMED = Line(4_000, 1.0)  # where no fit is possible
 #: Visible tokens at which curves are drawn: 10 to 65,536, evenly on a log scale.
 PLACES = [round(10 * (WINDOW / 10) ** (step / 60)) for step in range(61)]
 
@@ -65,11 +67,10 @@ def ratio_against_line(
     truth = Line(fixed, scale)
     sizes = sorted({first, second})
     samples = [UsageSample(x, round(truth.predict(x))) for x in sizes]
-    assumed = Line(ASSUMED_OVERHEAD, 1.0)  # what counts where no fit is possible
     fits = {
-        "the ratio": RatioCalibration().fit(samples) or assumed,
-        "first aid": CappedRatioCalibration().fit(samples) or assumed,
-        "the line": LinearCalibration().fit(samples) or assumed,
+        "the ratio": RatioCalibration().fit(samples) or ASSUMED,
+        "first aid": CappedRatioCalibration().fit(samples) or ASSUMED,
+        "the line": LinearCalibration().fit(samples) or ASSUMED,
         "truth": truth,
     }
     series = {name: _within_window(fit) for name, fit in fits.items()}
@@ -182,6 +183,29 @@ def fault_panel() -> Panel:
         "moved": _slider("overhead grows by", 0, -6_000, 12_000, 500),
     }
     return Panel(fits_under_fault, knobs, FAULT_TRIES)
+
+
+def prediction_errors(
+    calibration: Calibration,
+    samples: Sequence[UsageSample],
+    true: Sequence[UsageSample],
+) -> list[float]:
+    """Return the errors in % of the bill, signs left out, from the third request on.
+
+    Each request is predicted from the samples before it. Where these allow no fit,
+    what is counted plus 4,000 tokens is the prediction.
+
+    Args:
+        calibration: What learns.
+        samples: What it is told, oldest first: perhaps wrong.
+        true: What was sent and billed, request by request.
+    """
+    found = []
+    for number, now in enumerate(true[2:], 2):
+        fit = calibration.fit(samples[:number], fixed_tokens=now.fixed_tokens)
+        said = (fit or ASSUMED).predict(now.local_input_tokens)
+        found.append(100 * abs(said / now.provider_input_tokens - 1))
+    return found
 
 
 def _within_window(fit: Fit) -> list[float]:

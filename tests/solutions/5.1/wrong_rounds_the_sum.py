@@ -1,4 +1,4 @@
-# says: expected 6, got 5
+# says: expected 9, got 8
 from math import ceil
 
 
