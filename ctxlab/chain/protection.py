@@ -75,13 +75,21 @@ def reduce(call: Call) -> Generator[Effect, Any, Reason | None]:
     ceiling, known = call.budget.ceiling, call.budget.limit is not None
     if not ceiling or not (known or worth_trimming(call, ceiling)):
         return None
-    before = call.live
-    fits = trim(call, ceiling, clip=known)
-    if call.live is not before:
-        yield from remember(call, call.live)
+    fits = yield from trimmed(call, ceiling, clip=known)
     if fits or not known:
         return None
     return "summary_failed" if call.summary_failed else "still_too_large"
+
+
+def trimmed(
+    call: Call, ceiling: int, *, clip: bool = True
+) -> Generator[Effect, Any, bool]:
+    """Trim, and leave what came of it for later calls; return whether it fits."""
+    before = call.live
+    fits = trim(call, ceiling, clip=clip)
+    if call.live is not before:
+        yield from remember(call, call.live)
+    return fits
 
 
 def worth_trimming(call: Call, ceiling: int) -> bool:
@@ -116,11 +124,10 @@ def recover(call: Call, error: Exception) -> Generator[Effect, Any, Response]:
     refused_at = call.local
     target = smaller_target(call)
     yield from compact(call, target, urge="forced")
-    trim(call, target)
+    yield from trimmed(call, target)
     if call.local >= refused_at:
         return give_up(call, error)
     call.action = "recover"
-    yield from remember(call, call.live)
     try:
         response = yield CallModel(call.outgoing())
     except Exception as second:
