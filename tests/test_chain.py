@@ -154,6 +154,13 @@ def test_m16_another_error_in_the_retry_passes_unchanged() -> None:
     assert caught.value is other
 
 
+def test_m17_what_fails_after_an_overflow_is_not_taken_for_one() -> None:
+    """A blank summary is no sign that its prompt was too large: no smaller chunks."""
+    chain = Stepper(ContextOverflowError("a"), "fine", summary=" ")
+    chain.run(question(6))
+    assert chain.wishes.count(WriteSummaries) == 1
+
+
 def test_m16_after_an_overflow_the_summary_may_fail_and_units_are_dropped() -> None:
     chain = Stepper(
         ContextOverflowError("a"), "fine", summary=RuntimeError("summary model down")

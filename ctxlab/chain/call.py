@@ -25,6 +25,7 @@ from ctxlab.summaries import is_summary, language_of
 from ctxlab.views import LiveView
 
 ANSWERS_TO_SEARCH = 8
+ABSURD = 2  # times the limit: a limit may leave half of a window to the answer
 BISECTIONS = 24  # to less than a token, from a window of ten million
 
 
@@ -48,8 +49,8 @@ class Call:
         self.newest_user = self.history.newest_user
         self.conversation = conversation_name(request.runtime, self.history)
         self.fixed = policy.fixed_parts.of(request)
-        self.fit: Fit | None = self._fit()
         self.budget = policy.budget(request)
+        self.fit: Fit | None = self._fit()
         self.live = LiveView()
         self.action: Action = "pass"
         self.notes: list[str] = []
@@ -134,6 +135,15 @@ class Call:
             reported=self._reported(),
         )
 
+    def bill_of(self, message: BaseMessage) -> int | None:
+        """Return what was billed for an answer, if it can be meant.
+
+        What was answered has fitted, so far more than the limit is a proxy's fancy.
+        """
+        billed = usable_input_tokens(getattr(message, "usage_metadata", None))
+        limit = self.budget.limit
+        return None if billed and limit and billed > ABSURD * limit else billed
+
     def adopt(self, live: LiveView, action: Action) -> None:
         """Carry this view from now on."""
         self.live, self.action = live, action
@@ -207,9 +217,7 @@ class Call:
             entry = entry_of(message)
             if entry.get("view", "") != self.live.key or index < self.live.view.tail:
                 return None
-            billed = entry.get("provider_input_tokens") or usable_input_tokens(
-                getattr(message, "usage_metadata", None)
-            )
+            billed = entry.get("provider_input_tokens") or self.bill_of(message)
             if billed:
                 moved = self.fixed.tokens - entry.get("fixed_tokens", self.fixed.tokens)
                 return float(billed + moved + self._since(index))

@@ -13,7 +13,6 @@ from typing import Any
 from langchain.agents.middleware import ModelResponse
 from langchain_core.messages import AIMessage
 
-from ctxlab.calibration import usable_input_tokens
 from ctxlab.chain.call import Call
 from ctxlab.chain.samples import METADATA_KEY
 
@@ -39,7 +38,7 @@ def learn(call: Call, response: ModelResponse[Any]) -> ModelResponse[Any]:
 def sample_entry(call: Call, message: AIMessage) -> dict[str, Any]:
     """Return what an AI message will carry; empty when there is nothing to say."""
     entry: dict[str, Any] = {}
-    billed = usable_input_tokens(message.usage_metadata)
+    billed = call.bill_of(message)
     if billed is not None:
         entry |= {
             "local_input_tokens": call.estimate.local,

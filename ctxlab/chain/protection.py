@@ -17,7 +17,6 @@ from langchain.agents.middleware import (
     ModelResponse,
 )
 
-from ctxlab.calibration import usable_input_tokens
 from ctxlab.chain.answers import Reason, refuse
 from ctxlab.chain.asked import asked_by_model
 from ctxlab.chain.call import Call
@@ -107,18 +106,29 @@ def window_was_full(call: Call) -> bool:
 
 def attempt(call: Call) -> Generator[Effect, Any, Response]:
     """Call the model; after a context overflow, layer 5."""
+    response, overflow = yield from asked(call)
+    if overflow is None:
+        return learn(call, response)
+    return (yield from recover(call, overflow))
+
+
+def asked(call: Call) -> Generator[Effect, Any, tuple[Any, Exception | None]]:
+    """Call the model; return its response, or its refusal of the request's size.
+
+    The refusal is returned, so that its handler is left: an error raised in there
+    would carry it as its context, and be taken for an overflow itself.
+    """
     try:
-        response = yield CallModel(call.outgoing())
+        return (yield CallModel(call.outgoing())), None
     except Exception as error:
         if not is_context_overflow(error, call.policy.overflow_patterns):
             raise
-        return (yield from recover(call, error))
-    return learn(call, response)
+        call.policy.learn_limit(call.request.model, stated_limit(error))
+        return None, error
 
 
 def recover(call: Call, error: Exception) -> Generator[Effect, Any, Response]:
     """Layer 5: compact harder, call exactly once more, else stop visibly."""
-    call.policy.learn_limit(call.request.model, stated_limit(error))
     call.budget = call.policy.budget(call.request)
     call.notes.append("the provider refused the request as too long")
     refused_at = call.local
@@ -128,14 +138,8 @@ def recover(call: Call, error: Exception) -> Generator[Effect, Any, Response]:
     if call.local >= refused_at:
         return give_up(call, error)
     call.action = "recover"
-    try:
-        response = yield CallModel(call.outgoing())
-    except Exception as second:
-        if not is_context_overflow(second, call.policy.overflow_patterns):
-            raise
-        call.policy.learn_limit(call.request.model, stated_limit(second))
-        return give_up(call, second)
-    return learn(call, response)
+    response, again = yield from asked(call)
+    return give_up(call, again) if again else learn(call, response)
 
 
 def smaller_target(call: Call) -> int:
@@ -166,8 +170,7 @@ def tell(call: Call, response: Response) -> Generator[Effect, Any, None]:
         return
     billed = None
     if call.action != "refuse" and isinstance(response, ModelResponse):
-        usage = getattr(response.result[0], "usage_metadata", None)
-        billed = usable_input_tokens(usage)
+        billed = call.bill_of(response.result[0])
     record = call.record(billed)
     for listener in call.policy.listeners:
         yield Notify(listener, record)
