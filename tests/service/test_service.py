@@ -66,6 +66,7 @@ async def test_x15_fifty_conversations_at_once(longest_callback, frozen_start, c
     async with client_of(service) as client:
         await converse(client, CONVERSATIONS)  # loads what is loaded once
         frozen_start()
+        await asyncio.sleep(0)  # the callback that did this is over
         longest_callback.clear()
         with caplog.at_level(logging.INFO, logger="desk"):
             talks = [converse(client, number) for number in range(CONVERSATIONS)]
