@@ -56,13 +56,17 @@ class Sweep:
             f"{len(self.skipped)} combinations skipped"
         )
 
-    def frontier(self) -> list[Row]:
-        """Return the rows that no other beats: fewer tokens and as much headroom.
+    def frontier(self, by: str = "tokens") -> list[Row]:
+        """Return the rows that no other beats: cheaper, and as much headroom.
 
         Of each transcript by itself; a row with failed turns is never one of them.
+
+        Args:
+            by: What is paid: `"tokens"`, `"uncached_tokens"`, `"cost"`, or any other
+                figure of a row that should be small.
         """
         good = [row for row in self.rows if not row["failed"]]
-        return [row for row in good if not any(_beats(other, row) for other in good)]
+        return [row for row in good if not any(_beats(o, row, by) for o in good)]
 
 
 def sweep(
@@ -200,11 +204,11 @@ def _key(content: str, chosen: Mapping[str, Any], prices: Mapping[str, Any]) -> 
     return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
 
 
-def _beats(other: Row, row: Row) -> bool:
-    if other is row or other["transcript"] != row["transcript"]:
+def _beats(other: Row, row: Row, by: str) -> bool:
+    if other["transcript"] != row["transcript"]:
         return False
-    better = other["tokens"] - row["tokens"], row["peak_tokens"] - other["peak_tokens"]
-    return better[0] <= 0 <= better[1] and better != (0, 0)
+    paid, peak = other[by] - row[by], other["peak_tokens"] - row["peak_tokens"]
+    return bool(paid <= 0 and peak <= 0 and (paid, peak) != (0, 0))
 
 
 def _read(path: str | Path | None) -> dict[str, Row]:

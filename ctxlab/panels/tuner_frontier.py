@@ -18,19 +18,27 @@ from ctxlab.lab.sweeps import Sweep
 from ctxlab.panels.charts import GREY, GRID, Chart
 from ctxlab.panels.vocabulary import kind_of
 
+TITLES = {"tokens": "tokens paid, summaries included", "cost": "cost"}
 
-def frontier(swept: Sweep) -> Chart:
-    """Draw each configuration of a sweep by the tokens it costs and leaves.
+
+def frontier(swept: Sweep, by: str = "tokens") -> Chart:
+    """Draw each configuration of a sweep by what it costs and what it leaves.
 
     Rows with failed turns are crosses; those that no other beats are joined.
+
+    Args:
+        swept: The sweep.
+        by: What is paid; see `Sweep.frontier`.
     """
-    best = sorted(swept.frontier(), key=lambda row: row["tokens"])
+    best = sorted(swept.frontier(by), key=lambda row: (row[by], row["peak_tokens"]))
     others = [row for row in swept.rows if row not in best]
     traces = [
-        _points("beaten", [r for r in others if not r["failed"]], "circle-open", GREY),
-        _points("turns failed", [r for r in others if r["failed"]], "x", GREY),
         _points(
-            "frontier", best, "circle", kind_of("user").colour, mode="lines+markers"
+            by, "beaten", [r for r in others if not r["failed"]], "circle-open", GREY
+        ),
+        _points(by, "turns failed", [r for r in others if r["failed"]], "x", GREY),
+        _points(
+            by, "frontier", best, "circle", kind_of("user").colour, mode="lines+markers"
         ),
     ]
     axis = {"gridcolor": GRID, "zerolinecolor": GRID, "linecolor": GRID}
@@ -42,17 +50,17 @@ def frontier(swept: Sweep) -> Chart:
         font_color=GREY,
         height=360,
         margin={"l": 80, "r": 20, "t": 20, "b": 60},
-        xaxis={**axis, "title": "tokens paid, summaries included"},
+        xaxis={**axis, "title": TITLES.get(by, by)},
         yaxis={**axis, "title": "tokens left at the peak"},
     )
-    return Chart(figure, _say)
+    return Chart(figure, lambda drawn: _say(drawn, by))
 
 
 def _points(
-    name: str, rows: list[Any], symbol: str, colour: str, mode: str = "markers"
+    by: str, name: str, rows: list[Any], symbol: str, colour: str, mode: str = "markers"
 ) -> go.Scatter:
     return go.Scatter(
-        x=[row["tokens"] for row in rows],
+        x=[row[by] for row in rows],
         y=[row["headroom_tokens"] for row in rows],
         text=[f"{row['transcript']}: {json.dumps(row['settings'])}" for row in rows],
         name=name,
@@ -63,7 +71,7 @@ def _points(
     )
 
 
-def _say(figure: go.Figure) -> str:
+def _say(figure: go.Figure, by: str) -> str:
     beaten, failed, best = figure.data
     count = len(beaten.x) + len(failed.x) + len(best.x)
     said = f"{count} configurations, {len(best.x)} on the frontier"
@@ -71,7 +79,11 @@ def _say(figure: go.Figure) -> str:
         said += f", {len(failed.x)} with failed turns"
     if not best.x:
         return said
-    said += f", from {best.x[0]:,} tokens with {best.y[0]:,} left"
+    said += f", from {_paid(best.x[0], by)} with {best.y[0]:,} left"
     if len(best.x) > 1:
-        said += f" to {best.x[-1]:,} with {best.y[-1]:,}"
+        said += f" to {_paid(best.x[-1], by)} with {best.y[-1]:,}"
     return said
+
+
+def _paid(amount: float, by: str) -> str:
+    return f"{amount:,.3f} ({by})" if isinstance(amount, float) else f"{amount:,} {by}"

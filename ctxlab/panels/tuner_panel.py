@@ -13,6 +13,7 @@ them. The same comparison as a plain function is `ctxlab.lab.compare_command.com
 Needs ipywidgets and anywidget (extra `lab`). Lesson: 12_tune_on_a_transcript.
 """
 
+import html
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -98,9 +99,21 @@ class Tuner(widgets.VBox):  # type: ignore[misc]
         """Return the settings that the knobs stand for."""
         return self.controls.knobs().settings()
 
-    def rows(self) -> list[tuple[str, list[str]]]:
-        """Return the bill as plain rows: a name, a value of each configuration."""
-        return bill_rows(self._columns(), self.controls.prices())
+    def to_yaml(self) -> str:
+        """Return the settings as YAML, to be loaded by `Settings.from_yaml`."""
+        return self.controls.knobs().to_yaml()
+
+    def to_python(self) -> str:
+        """Return the code that builds the middleware."""
+        return self.controls.knobs().to_python()
+
+    def rows(self) -> list[dict[str, str]]:
+        """Return the bill as plain rows: a figure, its value in each configuration."""
+        columns = self._columns()
+        return [
+            {"figure": title, **dict(zip(columns, values, strict=True))}
+            for title, values in bill_rows(columns, self.controls.prices())
+        ]
 
     def reset(self, *_: Any) -> None:
         """Put every knob back."""
@@ -165,7 +178,7 @@ class Tuner(widgets.VBox):  # type: ignore[misc]
         """Try what the knobs say now; keep the picture when that is impossible."""
         knobs = self.controls.knobs()
         if fault := knobs.fault():
-            self.said.value = f'<span class="ctxlab-fault">{fault}</span>'
+            self._say_fault(fault)
             return
         self.said.value = ""
         window_moved = knobs.window != self.first.tried.model.context_window
@@ -252,7 +265,11 @@ class Tuner(widgets.VBox):  # type: ignore[misc]
         try:
             self.export()
         except (ValueError, OSError) as error:
-            self.said.value = f'<span class="ctxlab-fault">{error}</span>'
+            self._say_fault(str(error))
+
+    def _say_fault(self, fault: str) -> None:
+        said = html.escape(fault)
+        self.said.value = f'<span class="ctxlab-fault">{said}</span>'
 
 
 def tuner(

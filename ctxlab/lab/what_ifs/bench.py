@@ -132,6 +132,8 @@ class Bench:
             is_overflow=is_context_overflow,
         )
         made.policy.writer = writer
+        # A trial warns nobody: what it has to say stands in its records.
+        made.policy.warn_once = _say_nothing  # type: ignore[method-assign,assignment]
         made.policy.meter = FreshMeter(counter, meter)
         made.policy.fixed_parts = fixed_parts
         return made, writer
@@ -161,6 +163,10 @@ def bench_for(transcript: Transcript) -> Bench:
     while len(_benches) > REMEMBERED:
         _benches.popitem(last=False)
     return known
+
+
+def _say_nothing(*_: str) -> None:
+    pass
 
 
 def _schemas(transcript: Transcript) -> list[dict[str, Any]]:

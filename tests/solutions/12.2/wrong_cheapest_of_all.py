@@ -1,0 +1,3 @@
+# says: got 'nothing'
+def defended(rows, headroom):
+    return min(rows, key=lambda row: row["cost"])["name"]
