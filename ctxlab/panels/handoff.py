@@ -25,7 +25,7 @@ from ctxlab.panels.charts import GREY, GRID, Chart
 from ctxlab.panels.vocabulary import KINDS, Kind, kind_of
 from ctxlab.tokens import ScriptCounter, TokenCounter
 
-PALE = 0.25
+PALE = 0.35
 TRIES = (
     "Keep 1 to 12: how many of these cuts split a pair?",
     "Find a keep at which the safe cut keeps two messages more than you asked for. "
@@ -58,7 +58,9 @@ def cut_chart(
     _style(figure, max(tokens, default=1))
     for name, at, dash in (("wanted", wanted, "dot"), ("safe", safe, "solid")):
         line = {"color": GREY, "dash": dash, "width": 2}
-        figure.add_vline(x=at - 0.5, name=name, line=line)
+        text = "" if name == "wanted" and wanted == safe else name
+        label = {"text": text, "textposition": "end", "font_color": GREY}
+        figure.add_vline(x=at - 0.5, name=name, line=line, label=label)
     return Chart(figure, lambda shown: _say(shown, len(chat)))
 
 

@@ -83,7 +83,7 @@ EXERCISES = (
     Prediction(
         "4.p",
         "at how many of 63 places does a cut split a call from its result?",
-        hint="26 of the 64 messages are results, and some calls were made together.",
+        hint="A cut just before a result splits a pair. How many results may there be?",
         answer=_splitting_cuts,
         within=0.15,
     ),
