@@ -1,0 +1,4 @@
+# says: expected ['1', '2'], got []
+def gone(recorded, stored):
+    left = [message.text for message in stored]
+    return [message.id for message in recorded if message.text not in left]

@@ -1,0 +1,3 @@
+# says: (list), got 0 (int)
+def gone(recorded, stored):
+    return len(recorded) - len(stored)

@@ -1,0 +1,4 @@
+# says: expected {'keep': ('messages', 20)}, got {'keep': 20}
+def today(settings):
+    names = {"max_tokens_before_summary": "trigger", "messages_to_keep": "keep"}
+    return {names.get(name, name): value for name, value in settings.items()}

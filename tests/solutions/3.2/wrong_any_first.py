@@ -1,0 +1,7 @@
+# says: expected [], got
+def shown(messages, trim, size):
+    start, left = len(messages), trim
+    while start and size(messages[start - 1]) <= left:
+        start -= 1
+        left -= size(messages[start])
+    return messages[start:]
