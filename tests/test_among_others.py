@@ -174,17 +174,20 @@ def test_x15_prompt_caching_inside_marks_prefixes_that_only_grow():
     assert grown and all(grown)
 
 
+ROOMY = {"trigger": ("tokens", 4_000), "keep": ("tokens", 2_500)}
+
+
 def edited(order_of) -> Desk:
     edit = ClearToolUsesEdit(trigger=300, keep=1)
     editing = ContextEditingMiddleware(edits=[edit])
-    desk = Desk(order_of(editing), SimulatedChatModel(replies=with_tool))
-    desk.talk(8)
+    desk = Desk(order_of(editing), SimulatedChatModel(replies=with_tool), **ROOMY)
+    desk.talk(14)
     return desk
 
 
 def test_x15_context_editing_inside_leaves_the_remembered_views_alone():
-    plain = Desk([RESCUE], SimulatedChatModel(replies=with_tool))
-    plain.talk(8)
+    plain = Desk([RESCUE], SimulatedChatModel(replies=with_tool), **ROOMY)
+    plain.talk(14)
     inside = edited(lambda editing: [RESCUE, editing])
 
     assert len(inside.writer.requests) == len(plain.writer.requests) >= 1
