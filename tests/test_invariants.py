@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
-from ctxlab.chain.call import conversation_name
+from ctxlab.chain.threads import conversation_name
 from ctxlab.lab.vendor_errors import overflow_error
 from ctxlab.middleware import RequestOnlySummarizationMiddleware
 from ctxlab.summaries import is_summary, summary_text

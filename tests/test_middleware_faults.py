@@ -351,6 +351,7 @@ def test_b50_an_error_text_never_becomes_a_summary() -> None:
     assert len(one.sent[0]) == 5
     assert not any("boom" in message.text for sent in one.sent for message in sent)
     assert len(tries) == 2  # the next turn tries again
+    assert [record.summary_calls for record in one.records] == [1, 1]
 
 
 def test_b50_failures_raise_when_that_was_asked_for() -> None:

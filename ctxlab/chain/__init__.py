@@ -5,7 +5,7 @@ knows beforehand), `samples` (bills of earlier answers), `call` (what it knows a
 one call), `remembering` (views of earlier calls), `compaction` (shorten, cut, write),
 `trimming` (drop and clip), `answers` (what a user reads), `learning` (new samples),
 `asked` (on demand), `protection` (the layers). Helpers stand where they are first
-needed: `recent`, `fixed`, `reasoning`, `cutting`, `resting`.
+needed: `recent`, `threads`, `fixed`, `merging`, `reasoning`, `cutting`, `resting`.
 
 Lesson: 10_protect_the_call.
 """

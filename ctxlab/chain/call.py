@@ -8,18 +8,18 @@ Lesson: 10_protect_the_call.
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 from langchain.agents.middleware import ModelRequest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from ctxlab.calibration import Fit, usable_input_tokens
+from ctxlab.chain.merging import merged
 from ctxlab.chain.policy import Policy
 from ctxlab.chain.reasoning import not_thinking
 from ctxlab.chain.samples import entry_of
+from ctxlab.chain.threads import conversation_name
 from ctxlab.estimates import Estimate, estimate
-from ctxlab.history import History
 from ctxlab.records import Action, CallRecord, whole_parts
 from ctxlab.summaries import is_summary, language_of
 from ctxlab.views import LiveView
@@ -231,20 +231,6 @@ class Call:
         return answer + self.scale * self.history.tokens(index + 1)
 
 
-def conversation_name(runtime: Any, history: History) -> str:
-    """Return what a conversation is known by within a process.
-
-    Its thread, and its first message: sub-agents talk on the same thread.
-    """
-    return f"{thread_of(runtime)}/{history.digest(1)}"
-
-
-def thread_of(runtime: Any) -> str:
-    """Return the id of the thread that runs; empty without a checkpointer."""
-    info = getattr(runtime, "execution_info", None)
-    return getattr(info, "thread_id", None) or ""
-
-
 def answer_tokens(message: BaseMessage) -> float | None:
     """Return what an answer will cost as history: its output less its reasoning."""
     usage = message.usage_metadata if isinstance(message, AIMessage) else None
@@ -252,19 +238,3 @@ def answer_tokens(message: BaseMessage) -> float | None:
         return None
     details = usage.get("output_token_details") or {}
     return float(usage["output_tokens"] - (details.get("reasoning") or 0))
-
-
-def merged(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """Put the summary into the user message behind it, for strict chat templates."""
-    for index, (note, behind) in enumerate(pairwise(messages)):
-        if is_summary(note) and isinstance(behind, HumanMessage):
-            both = behind.model_copy(update={"content": joined(note, behind)})
-            return [*messages[:index], both, *messages[index + 2 :]]
-    return list(messages)
-
-
-def joined(note: BaseMessage, behind: BaseMessage) -> Any:
-    """Return the content of a message with a note in front of it."""
-    if isinstance(behind.content, str):
-        return f"{note.text}\n\n{behind.text}"
-    return [{"type": "text", "text": note.text}, *behind.content]

@@ -27,7 +27,7 @@ from ctxlab.chain.resting import (
     rests,
 )
 from ctxlab.records import Compaction
-from ctxlab.summaries import Summary, SummaryError
+from ctxlab.summaries import Summary, SummaryError, WriteSummaries
 from ctxlab.views import LiveView, View
 
 Urge = Literal["due", "asked", "forced"]
@@ -126,7 +126,7 @@ def write(call: Call, cut: Cut) -> Generator[Effect, Any, Summary]:
     """Have what is not told yet summarised on top of the previous summary."""
     newest = call.newest_user
     note = call.live.head.get("summary", 0.0)
-    summary: Summary = yield from call.policy.writer.writing(
+    writing = call.policy.writer.writing(
         call.messages[cut.first : cut.at],
         previous=call.live.view.summary,
         current_request=call.messages[newest].text if newest is not None else "",
@@ -134,10 +134,27 @@ def write(call: Call, cut: Cut) -> Generator[Effect, Any, Summary]:
         budget=call.budget.summary_tokens,
         smaller_than=note + call.history.tokens(cut.first, cut.at),
     )
-    call.summary_calls += summary.calls
+    summary = yield from counted(call, writing)
     call.summary_input_tokens += summary.input_tokens
     call.notes.extend(summary.notes)
     return summary
+
+
+def counted(
+    call: Call, writing: Generator[WriteSummaries, Any, Summary]
+) -> Generator[Effect, Any, Summary]:
+    """Hand a writer's wishes on and count its calls, those of failures too."""
+    replies: Any = None
+    try:
+        while True:
+            wish = writing.send(replies)
+            call.summary_calls += len(wish.prompts)
+            replies = yield wish
+    except StopIteration as done:
+        summary: Summary = done.value
+        return summary
+    finally:
+        writing.close()
 
 
 def compacted_view(call: Call, cut: Cut, summary: Summary) -> View:

@@ -16,7 +16,7 @@ from typing import Any
 from langgraph.runtime import ExecutionInfo, Runtime
 from langgraph.store.base import BaseStore
 
-from ctxlab.chain.call import thread_of
+from ctxlab.chain.threads import thread_of
 
 logger = logging.getLogger("ctxlab")
 DEFAULT_NAMESPACE = ("ctxlab", "views")
