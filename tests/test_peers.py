@@ -10,9 +10,10 @@ from langchain_core.messages import AIMessage, ToolMessage
 from ctxlab.lab import load_transcript
 from ctxlab.tokens import CjkAwareCounter
 from tests.benchmarks.peers import stage as stages
-from tests.benchmarks.peers.__main__ import conversations, peers, printed, report
+from tests.benchmarks.peers.__main__ import peers, printed, report
 from tests.benchmarks.peers.adapters import PEERS, Peer
 from tests.benchmarks.peers.figures import COLUMNS, CPU, measure, run_peer, unlimited
+from tests.benchmarks.peers.scenes import conversations
 from tests.benchmarks.peers.stage import Line, Sizes, Stage, m20_line, printed_line
 from tests.benchmarks.peers.stopwatch import Stopwatch, timed
 

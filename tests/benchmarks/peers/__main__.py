@@ -12,22 +12,14 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from ctxlab.lab import load_transcript, transcript_names
 from ctxlab.panels.tables import table
 from tests.benchmarks.peers.adapters import PEERS, Peer
-from tests.benchmarks.peers.figures import measure, unlimited
-from tests.benchmarks.peers.stage import Sizes, Stage, m20_line, printed_line
+from tests.benchmarks.peers.figures import TIMES, measure, unlimited
+from tests.benchmarks.peers.scenes import conversations, scene
+from tests.benchmarks.peers.stage import m20_line, printed_line
 
-QUICK = ("chinese_support", "engineering_tools", "chinese_chat")
 BASE = ("langchain", "langchain-core", "langgraph")
 PYPROJECT = Path(__file__).parents[3] / "pyproject.toml"
-
-
-def conversations(quick: bool) -> list[str]:
-    """Return the names of the transcripts to run on."""
-    known = transcript_names()
-    first = [name for name in QUICK if name in known]
-    return first if quick else [*first, *(n for n in known if n not in first)]
 
 
 def peers(quick: bool) -> list[Peer]:
@@ -36,15 +28,17 @@ def peers(quick: bool) -> list[Peer]:
 
 
 def rows(
-    names: Sequence[str], chosen: Sequence[Peer], repeats: int, sizes: Sizes
+    names: Sequence[str], chosen: Sequence[Peer], repeats: int
 ) -> Iterator[dict[str, Any]]:
     """Yield a row for each conversation and peer; say on stderr which one runs."""
-    for name in names:
-        transcript = load_transcript(name)
-        whole = unlimited(transcript)
-        for peer in chosen:
-            print(f"{name}: {peer.name}", file=sys.stderr, flush=True)
-            stages = [Stage(transcript, sizes) for _ in range(repeats)]
+    pairs = [(n, [p for p in chosen if p.on is None or n in p.on]) for n in names]
+    done, total = 0, sum(len(mine) for _, mine in pairs)
+    for name, mine in pairs:
+        whole = unlimited(scene(name).transcript)
+        for peer in mine:
+            done += 1
+            print(f"{done}/{total} {name}: {peer.name}", file=sys.stderr, flush=True)
+            stages = [scene(name).stage(peer.profile) for _ in range(repeats)]
             yield measure(peer, stages, whole)
 
 
@@ -63,15 +57,17 @@ def report(
     found = base_versions()
     for peer in ready:
         found |= peer.versions() or {}
-    sizes = Sizes()
     intercept, slope = printed_line()
     return {
         "versions": found,
-        "sizes": asdict(sizes),
+        "sizes": {name: asdict(scene(name).sizes) for name in names},
         "printed_line": {"intercept": intercept, "slope": slope},
         "provider": asdict(m20_line()),
+        "left_out": {
+            p.name: [n for n in names if n not in p.on] for p in ready if p.on
+        },
         "not_installed": [peer.name for peer in chosen if peer not in ready],
-        "rows": list(rows(names, ready, repeats, sizes)),
+        "rows": list(rows(names, ready, repeats)),
     }
 
 

@@ -9,17 +9,21 @@ taken off the intercept, for the provider bills them by itself.
 
 import math
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cache
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.outputs import ChatResult
-from pydantic import SkipValidation
+from langgraph.checkpoint.memory import InMemorySaver
+from pydantic import Field, SkipValidation
 
 from ctxlab.lab import FactKeeper, SimulatedChatModel, Transcript, load_transcript
 from ctxlab.lab.billing import bytes_over_three
 from ctxlab.tokens import CjkAwareCounter
+from tests.benchmarks.peers.faults import Faults
 from tests.benchmarks.peers.stopwatch import Stopwatch
 
 BEFORE, AFTER = (19_067, 46_000), (4_878, 22_978)  # printed; "about 46k"
@@ -81,13 +85,27 @@ def m20_line() -> Line:
 
 
 class TimedKeeper(FactKeeper):
-    """A summary model whose own work does not count as a middleware's."""
+    """A summary model whose own work does not count as a middleware's.
+
+    Each summary bears a mark, so that one which nobody got to see can be told.
+
+    Attributes:
+        written: Mark and prompt of each summary, oldest first.
+    """
 
     watch: SkipValidation[Any] = None
+    written: SkipValidation[list[tuple[str, str]]] = Field(default_factory=list)
 
     def _generate(self, *args: Any, **kwargs: Any) -> ChatResult:
         with self.watch.running(False):
             return super()._generate(*args, **kwargs)
+
+    def _next_reply(self, messages: list[BaseMessage]) -> AIMessage:
+        reply = super()._next_reply(messages)
+        with self._lock:
+            mark = f"[s{len(self.written):03d}]"
+            self.written.append((mark, "\n".join(m.text for m in messages)))
+        return reply.model_copy(update={"content": f"{reply.text}\n{mark}"})
 
 
 @dataclass
@@ -99,16 +117,24 @@ class Stage:
         sizes: The shared settings.
         line: How the provider bills.
         watch: Runs while a hook of the peer runs.
+        faulty: The provider has the faults of `faults`, and the agent tries again.
+        profile: Both models state the window in their profile.
         writer: The summary model; counts its calls and tokens.
         provider: The main model, without replies: a replay gives them.
+        saver: Keeps the checkpoints.
+        closing: Ends what a peer has opened.
     """
 
     transcript: Transcript
     sizes: Sizes = field(default_factory=Sizes)
     line: Line = field(default_factory=m20_line)
     watch: Stopwatch = field(default_factory=Stopwatch)
-    writer: FactKeeper = field(init=False)
+    faulty: bool = False
+    profile: bool = False
+    writer: TimedKeeper = field(init=False)
     provider: SimulatedChatModel = field(init=False)
+    saver: InMemorySaver = field(default_factory=InMemorySaver)
+    closing: ExitStack = field(default_factory=ExitStack)
     _schemas: list[Any] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -123,9 +149,22 @@ class Stage:
             context_window=self.sizes.window,
             fixed_overhead=self.line.overhead,
             scale=self.line.scale,
+            with_profile=self.profile,
+            usage=not self.faulty,
+            failures=Faults(self.writer) if self.faulty else None,
         )
+        if self.profile:
+            self.writer.profile = {"max_input_tokens": self.sizes.window}
 
     def exact(self, messages: Sequence[BaseMessage]) -> int:
         """Count as the provider bills: what the best counter would say, in tokens."""
         whole = [*prompt(self.transcript), *messages]
         return math.ceil(self.provider.bill(whole, self._schemas))
+
+    def visible(self, messages: Sequence[BaseMessage]) -> int:
+        """Count as the provider bills, without what every request costs alike."""
+        return math.ceil(self.line.scale * bytes_over_three(messages))
+
+    def folder(self) -> str:
+        """Return a folder that is gone when the stage is closed."""
+        return self.closing.enter_context(TemporaryDirectory())
