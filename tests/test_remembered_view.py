@@ -80,6 +80,16 @@ async def test_x1_an_edit_in_the_tail_keeps_the_view() -> None:
     assert "another question" in texts_of(agent.model.requests[-1])
 
 
+async def test_x1_a_visible_answer_does_not_hide_the_view_before_it() -> None:
+    agent = await compacted(max_input_tokens=4_000, store=InMemoryStore())
+    refused = await agent.ask(words(4_000))
+    assert refused.response_metadata["ctxlab"]["refused"] == "user_message_too_large"
+    agent.middleware.policy.forget()  # as a restart would
+    await agent.ask("then this")
+    (prompt,) = agent.writer.requests[1:2]
+    assert "FACT-0:" not in texts_of(prompt)  # told once; it extends that summary
+
+
 async def test_x1_a_deleted_message_is_in_no_summary() -> None:
     agent = await compacted()
     gone = agent.state[0]

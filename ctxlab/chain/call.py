@@ -215,6 +215,8 @@ class Call:
         for index in reversed(self.answers[-ANSWERS_TO_SEARCH:]):
             message = self.messages[index]
             entry = entry_of(message)
+            if entry.get("refused"):
+                continue
             if entry.get("view", "") != self.live.key or index < self.live.view.tail:
                 return None
             billed = entry.get("provider_input_tokens") or self.bill_of(message)

@@ -45,6 +45,8 @@ def through_answers(call: Call) -> Generator[Effect, Any, None]:
     for index in reversed(call.answers[-ANSWERS_TO_SEARCH:]):
         entry = entry_of(call.messages[index])
         key = entry.get("view")
+        if entry.get("refused"):
+            continue  # no model saw a request
         if entry and not key:
             return
         if not key or key in seen:
