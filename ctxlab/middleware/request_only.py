@@ -209,6 +209,9 @@ class RequestOnlySummarizationMiddleware(AgentMiddleware[Any, Any, Any]):
     def forget(self, thread_id: str, store: BaseStore | None = None) -> int:
         """Forget what is remembered of a thread, here and in the store.
 
+        Caches of this process know contents, not threads: they are emptied as a
+        whole, and what others need is measured or loaded once more.
+
         Args:
             thread_id: The thread; its checkpoints are yours to delete.
             store: The agent's store, if it has one.
