@@ -30,7 +30,7 @@ from ctxlab.calibration import (
     UsageSample,
 )
 from ctxlab.calibration.lines import Line
-from ctxlab.panels.charts import Chart, curves
+from ctxlab.panels.charts import GREY, Chart, curves
 from ctxlab.panels.knobs import Panel
 
 TRIGGER, WINDOW = 49_152, 65_536
@@ -87,7 +87,7 @@ def ratio_against_line(
         y=[TRIGGER] * len(crossings),
         mode="markers",
         name="reaches the trigger",
-        marker={"symbol": "x", "size": 9, "color": "#888888"},
+        marker={"symbol": "x", "size": 9, "color": GREY},
     )
     _add_samples(figure, samples)
     figure.update_xaxes(
@@ -232,7 +232,7 @@ def _add_samples(
         y=[sample.provider_input_tokens for sample in samples],
         mode="markers",
         name=name,
-        marker={"symbol": symbol, "size": size, "color": "#D55E00"},
+        marker={"symbol": symbol, "size": size, "color": GREY},
     )
 
 

@@ -94,6 +94,8 @@ def counter_errors(
         places, {}, points=errors, lines={"exact": 0}, x_title="", y_title=title
     ).figure
     names = [each.name for each in texts]
+    for step, trace in enumerate(figure.data, -1):  # side by side, or they hide
+        trace.x = [place + 0.15 * step for place in places]
     figure.update_xaxes(tickvals=places, ticktext=names)
     figure.update_yaxes(range=[-80, 120])
     return Chart(figure, _say)
