@@ -14,7 +14,7 @@ from typing import Any
 
 from ctxlab.panels.tables import table
 from tests.benchmarks.peers.adapters import PEERS, Peer
-from tests.benchmarks.peers.figures import TIMES, measure, unlimited
+from tests.benchmarks.peers.figures import measure, unlimited
 from tests.benchmarks.peers.scenes import conversations, scene
 from tests.benchmarks.peers.stage import m20_line, printed_line
 

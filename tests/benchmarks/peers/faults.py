@@ -22,6 +22,9 @@ class Unavailable(ModelAPIError):
 class Faults:
     """Errors for a `SimulatedChatModel`: give it as `failures`.
 
+    The 503 comes once: a request that follows it is answered, whatever was written
+    in between.
+
     Args:
         writer: The summary model; a request after one more summary gets a 503.
     """
@@ -29,11 +32,13 @@ class Faults:
     def __init__(self, writer: Any) -> None:
         self.writer = writer
         self._summaries = 0
+        self._down = False
 
     def __call__(self, index: int, messages: Sequence[BaseMessage]) -> Exception | None:
         """Return the error of a request, or None."""
         before, self._summaries = self._summaries, len(self.writer.requests)
-        if self._summaries > before:
+        self._down = self._summaries > before and not self._down
+        if self._down:
             return Unavailable("Error code: 503 - the service is unavailable")
         if found := problems(messages):
             said = f"Error code: 400 - {BODY['error']['message']}: {dict(found)}"

@@ -11,7 +11,7 @@ would): what a peer did before the 503 is kept, or paid for again.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -50,7 +50,7 @@ class Scene:
     """A conversation with its sizes, its bill, and whether the provider is faulty."""
 
     transcript: Transcript
-    sizes: Sizes = Sizes()
+    sizes: Sizes = field(default_factory=Sizes)
     line: Line | None = None  # that of row M20
     faulty: bool = False
 
