@@ -15,6 +15,7 @@ from typing import Any
 
 from ctxlab.budgets import budget_for
 from ctxlab.lab.what_ifs.presets import Configuration
+from ctxlab.lab.what_ifs.suggested import Suggestion
 from ctxlab.settings import Settings
 
 COUNTERS = ("script", "cjk", "approximate")
@@ -122,3 +123,31 @@ def lines_of(settings: Settings | None, window: int) -> dict[str, int]:
     if budget.keep_messages is None:
         lines["keep"] = budget.keep_tokens
     return {**lines, "limit": window}
+
+
+def first_knobs(settings: Settings | None, window: int, bill: Suggestion) -> Knobs:
+    """Return where the knobs stand at first, for a model with this window.
+
+    Raises:
+        ValueError: Settings that the knobs cannot show: sizes in messages, fractions.
+    """
+    if settings is None:
+        trigger = min(49_152, int(0.85 * window))
+        settings = Settings(trigger=("tokens", trigger), profile=bill.profile)
+    sizes = settings.trigger, settings.keep
+    if not all(isinstance(size, tuple) and size[0] == "tokens" for size in sizes):
+        raise ValueError(
+            f"trigger is {settings.trigger!r} and keep is {settings.keep!r}: the knobs "
+            "show sizes in tokens; compare others with `compared`"
+        )
+    trigger, keep = (int(size[1]) for size in sizes)  # type: ignore[index,arg-type]
+    return Knobs(
+        trigger=trigger,
+        keep=keep,
+        window=settings.max_input_tokens or window,
+        counter=settings.counter,
+        chunk=settings.summary_chunk_tokens,
+        overhead=settings.overhead_tokens,
+        reported=settings.use_reported_usage,
+        profile=settings.profile,
+    )

@@ -14,46 +14,26 @@ Needs ipywidgets and anywidget (extra `lab`). Lesson: 12_tune_on_a_transcript.
 """
 
 import html
-from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import ipywidgets as widgets  # type: ignore[import-untyped]
 
 from ctxlab.lab.transcripts import Transcript
-from ctxlab.lab.what_ifs import WhatIf, what_if
-from ctxlab.lab.what_ifs.ledger import ledger
 from ctxlab.lab.what_ifs.presets import PRESETS, Configuration, preset
 from ctxlab.lab.what_ifs.suggested import Suggestion, suggested
-from ctxlab.lab.what_ifs.totals import Rates, Totals, totals
+from ctxlab.lab.what_ifs.totals import Rates, Totals
 from ctxlab.panels.report import html_report
 from ctxlab.panels.tuner_chart import TunerChart, with_sentence
 from ctxlab.panels.tuner_controls import Controls
-from ctxlab.panels.tuner_knobs import Knobs, lines_of
-from ctxlab.panels.tuner_text import bill_html, bill_rows, detail_html
-from ctxlab.records import CallRecord
+from ctxlab.panels.tuner_knobs import Knobs, first_knobs, lines_of
+from ctxlab.panels.tuner_sides import Side
+from ctxlab.panels.tuner_text import CSS, bill_html, bill_rows, cell, detail_html
 from ctxlab.settings import Settings
 
 ALONE, HELD = "nothing beside it", "yours, as they stand now"
 EXPORTS = ("ctxlab.yaml", "ctxlab_settings.py", "ctxlab_report.html")
-CSS = """<style>
-.ctxlab-bill td {text-align: right; padding: 0 .8em}
-.ctxlab-bill th {text-align: left; padding: 0 .8em; font-weight: normal}
-.ctxlab-bill td, .ctxlab-bill th, .ctxlab-sent, .ctxlab-detail
- {color: var(--jp-ui-font-color1, inherit)}
-.ctxlab-sent {margin: .2em 0; padding-left: 1em; line-height: 1.4}
-.ctxlab-detail pre {white-space: pre-wrap; max-height: 14em; overflow: auto}
-.ctxlab-fault {color: var(--jp-error-color1, #b00)}
-</style>"""
-
-
-class Side:
-    """One configuration in the panel: what was tried, and its chart."""
-
-    def __init__(self, configuration: Configuration, tried: WhatIf) -> None:
-        self.configuration, self.tried = configuration, tried
-        self.calls: Sequence[CallRecord] = ledger(tried)
-        self.totals: Totals = totals(tried)
 
 
 class Tuner(widgets.VBox):  # type: ignore[misc]
@@ -81,7 +61,8 @@ class Tuner(widgets.VBox):  # type: ignore[misc]
             options=[ALONE, *PRESETS, HELD], value=ALONE, description="compare with"
         )
         self.call = widgets.BoundedIntText(1, min=1, max=1, description="call")
-        self.figures, self.detail, self.said = (widgets.HTML() for _ in range(3))
+        self.figures, self.detail = widgets.HTML(), widgets.HTML()
+        self.said, self.caption = widgets.HTML(), widgets.HTML()
         self.first = self._try(start.configuration())
         self.second: Side | None = None
         lines = start.lines()
@@ -164,15 +145,8 @@ class Tuner(widgets.VBox):  # type: ignore[misc]
         return with_sentence(super()._repr_mimebundle_(**kwargs), repr(self))
 
     def _try(self, configuration: Configuration) -> Side:
-        tried = what_if(
-            self.transcript,
-            configuration.settings,
-            window=self.controls.knobs().window,
-            overhead=self.bill.overhead,
-            scale=self.bill.scale,
-            **configuration.rules,
-        )
-        return Side(configuration, tried)
+        window = self.controls.knobs().window
+        return Side.tried(self.transcript, configuration, window, self.bill)
 
     def _moved(self) -> None:
         """Try what the knobs say now; keep the picture when that is impossible."""
@@ -181,29 +155,37 @@ class Tuner(widgets.VBox):  # type: ignore[misc]
             self._say_fault(fault)
             return
         self.said.value = ""
-        window_moved = knobs.window != self.first.tried.model.context_window
+        window_moved = knobs.window != self.first.what_if.model.context_window
         self.first = self._try(knobs.configuration())
         self.chart.show(self.first.calls, knobs.lines())
         if window_moved and self.second:
-            self._beside_changed()
+            self._set_beside(self.second.configuration)
         self._say_all()
 
     def _beside_changed(self) -> None:
         name, knobs = self.beside.value, self.controls.knobs()
         if name == ALONE:
-            self.second = None
+            self._set_beside(None)
         elif name == HELD:
-            held = self.first.configuration
-            self.second = self._try(Configuration("held", held.settings, held.rules))
+            now = self.first.configuration
+            self._set_beside(Configuration("held", now.settings, now.rules))
         else:
-            self.second = self._try(
-                preset(name, window=knobs.window, profile=self.bill.profile)
-            )
-        if self.second:
-            settings = self.second.configuration.settings
-            self.other.show(self.second.calls, lines_of(settings, knobs.window))
-        self._pictures.children = [self.chart, *([self.other] if self.second else [])]
+            profile = self.bill.profile
+            self._set_beside(preset(name, window=knobs.window, profile=profile))
         self._say_all()
+
+    def _set_beside(self, configuration: Configuration | None) -> None:
+        """Try a second configuration on the same window, or take it away."""
+        window = self.controls.knobs().window
+        if configuration and configuration.settings:
+            told = {"max_input_tokens": window}
+            settings = configuration.settings.model_copy(update=told)
+            configuration = replace(configuration, settings=settings)
+        self.second = self._try(configuration) if configuration else None
+        if self.second:
+            lines = lines_of(self.second.configuration.settings, window)
+            self.other.show(self.second.calls, lines)
+        self._pictures.children = [self.chart, *([self.other] if self.second else [])]
 
     def _clicked(self, index: int) -> None:
         self._looked_at = "first"
@@ -224,7 +206,9 @@ class Tuner(widgets.VBox):  # type: ignore[misc]
 
     def _say_all(self) -> None:
         self._say_bill()
-        self.call.max = max(1, len(self.first.calls))
+        self.caption.value = cell(repr(self), "span")
+        sides = [self.first, *([self.second] if self.second else [])]
+        self.call.max = max(1, *(len(side.calls) for side in sides))
         self._say_detail()
 
     def _say_bill(self) -> None:
@@ -233,7 +217,7 @@ class Tuner(widgets.VBox):  # type: ignore[misc]
     def _say_detail(self) -> None:
         beside = self._looked_at == "second" and self.second
         side = self.second if beside and self.second else self.first
-        text = detail_html(side.tried, side.calls, self.call.value - 1)
+        text = detail_html(side.what_if, side.calls, self.call.value - 1)
         name = side.configuration.name
         self.detail.value = f'<div class="ctxlab-detail">{name}: {text}</div>'
 
@@ -245,19 +229,20 @@ class Tuner(widgets.VBox):  # type: ignore[misc]
             button.add_class(f"ctxlab-{name}")
             button.on_click(action)
             made.append(button)
-        for name in ("beside", "call", "figures", "detail", "said"):
+        for name in ("beside", "call", "figures", "detail", "said", "caption"):
             getattr(self, name).add_class(f"ctxlab-{name}")
         self.beside.style.description_width = self.call.style.description_width = "90px"
         wrap = widgets.Layout(display="flex", flex_flow="row wrap")
         actions = widgets.HBox([self.beside, self.call, *made], layout=wrap)
         head = widgets.Box([self.controls.box(), self.figures], layout=wrap)
         self._pictures = widgets.VBox([self.chart])
+        pictures = widgets.VBox([self.caption, self._pictures])
         return [
             widgets.HTML(CSS),
             head,
             actions,
             self.said,
-            self._pictures,
+            pictures,
             self.detail,
         ]
 
@@ -294,27 +279,3 @@ def tuner(
     """
     bill = suggested(transcript)
     return Tuner(transcript, first_knobs(settings, window, bill), bill, rates, folder)
-
-
-def first_knobs(settings: Settings | None, window: int, bill: Suggestion) -> Knobs:
-    """Return where the knobs stand at first, for a model with this window."""
-    if settings is None:
-        trigger = min(49_152, int(0.85 * window))
-        settings = Settings(trigger=("tokens", trigger), profile=bill.profile)
-    sizes = settings.trigger, settings.keep
-    if not all(isinstance(size, tuple) and size[0] == "tokens" for size in sizes):
-        raise ValueError(
-            f"trigger is {settings.trigger!r} and keep is {settings.keep!r}: the knobs "
-            "show sizes in tokens; compare others with `compared`"
-        )
-    trigger, keep = (int(size[1]) for size in sizes)  # type: ignore[index,arg-type]
-    return Knobs(
-        trigger=trigger,
-        keep=keep,
-        window=settings.max_input_tokens or window,
-        counter=settings.counter,
-        chunk=settings.summary_chunk_tokens,
-        overhead=settings.overhead_tokens,
-        reported=settings.use_reported_usage,
-        profile=settings.profile,
-    )

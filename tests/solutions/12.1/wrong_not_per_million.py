@@ -1,3 +1,3 @@
-# says: expected 3.0, got 3000000.0
+# says: expected 3, got 3000000
 def cost(tokens, rates):
     return sum(tokens[kind] * rates[kind] for kind in tokens)
