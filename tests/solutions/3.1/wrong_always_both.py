@@ -1,4 +1,4 @@
-# says: got {'keep': ('messages', 8), 'trigger': ('tokens', None)}
+# says: got {'trigger': ('tokens', None), 'keep': ('messages', 20)}
 def today(settings):
     new = dict(settings)
     new["trigger"] = ("tokens", new.pop("max_tokens_before_summary", None))

@@ -1,4 +1,4 @@
-# says: expected [], got
+# says: expected 0 items, got 4
 def shown(messages, trim, size):
     start, left = len(messages), trim
     while start and size(messages[start - 1]) <= left:

@@ -1,4 +1,4 @@
-# says: got []
+# says: expected 4 items, got 0
 def shown(messages, trim, size):
     start, left = len(messages), trim
     while start and size(messages[start - 1]) < left:
