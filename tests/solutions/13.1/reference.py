@@ -1,0 +1,3 @@
+def within(rows, share):
+    errors = [row["predicted"] / row["billed"] - 1 for row in rows if row["billed"]]
+    return sum(abs(error) <= share for error in errors)

@@ -1,0 +1,3 @@
+# says: TypeError
+def within(rows, share):
+    return sum(abs(row["predicted"] / row["billed"] - 1) <= share for row in rows)

@@ -1,0 +1,6 @@
+# says: ZeroDivisionError
+from math import ceil
+
+
+def break_even(written, saved):
+    return ceil(written / saved)
