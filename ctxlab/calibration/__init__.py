@@ -15,7 +15,7 @@ that ships as the default.
 A sample pairs the tokens of the request *as sent* with what was billed for it (row
 M11); paired with the full history instead, it ruins every fit. Left out here: reading
 samples from messages and choosing among signals (`estimates.py`). Lessons:
-06_the_618x_bug, 07_the_line.
+06_break_it_with_a_ratio, 07_fit_the_overhead.
 """
 
 from ctxlab.calibration.anchored import AnchoredCalibration, AnchoredLine

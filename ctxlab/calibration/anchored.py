@@ -10,7 +10,7 @@
 4918
 
 Left out here: the price of the answer itself, which its own output tokens tell better
-(`estimates.py`). Lesson: 07_the_line.
+(`estimates.py`). Lesson: 07_fit_the_overhead.
 """
 
 from collections.abc import Sequence

@@ -10,7 +10,7 @@ kept for what it teaches: the next one repairs what it breaks on.
 27000
 
 Left out here: outliers and drift, which turn every one of these fits
-(`anchored.py`). Lessons: 06_the_618x_bug, 07_the_line.
+(`anchored.py`). Lessons: 06_break_it_with_a_ratio, 07_fit_the_overhead.
 """
 
 import math

@@ -9,7 +9,7 @@ JSON in the answer's metadata, so it survives a checkpoint.
 11136
 
 Left out here: output tokens, and where in a history samples stand (`chain`). Lesson:
-07_the_line.
+07_fit_the_overhead.
 """
 
 import math
