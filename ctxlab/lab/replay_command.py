@@ -10,7 +10,7 @@ Traceback (most recent call last):
 ValueError: the window of 4,000 tokens leaves no room beside the overhead of \
 6,000: give a larger --window or a smaller --overhead
 
-Left out: the figures themselves (`replay_report.py`). Lesson: 12_your_own_agent.
+Left out: the figures themselves (`replay_report.py`). Lesson: 12_tune_on_a_transcript.
 """
 
 import json

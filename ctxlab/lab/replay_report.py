@@ -10,7 +10,7 @@ planted, on how each message opens. All values are plain JSON.
 (2, 0, True)
 
 Left out: how it is printed (`replay_command.py`), and settings side by side.
-Lesson: 12_your_own_agent.
+Lesson: 12_tune_on_a_transcript.
 """
 
 import statistics
