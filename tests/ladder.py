@@ -1,11 +1,11 @@
 """The ladder as eight constructor calls, and what one climb of it leaves behind."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import BaseMessage, HumanMessage
 
 from ctxlab.calibration import (
     CappedRatioCalibration,
@@ -13,6 +13,7 @@ from ctxlab.calibration import (
     RatioCalibration,
 )
 from ctxlab.lab import FactKeeper, Replay, Transcript, load_transcript, replay
+from ctxlab.lab.ladder import lone_results, opening
 from ctxlab.middleware import (
     HandoffSummarizationMiddleware,
     NaiveSummarizationMiddleware,
@@ -20,66 +21,71 @@ from ctxlab.middleware import (
     builtin_summarization,
 )
 
-# The table of the ladder, in its own words.
-STEPS: dict[int, Callable[[Any], Any]] = {
+TRIGGER, KEEP = 12_288, 6_000  # tokens, of the Chinese conversation
+
+
+def request_only(model: Any, **settings: Any) -> RequestOnlySummarizationMiddleware:
+    """Return a step that forgets its summary after every call."""
+    return RequestOnlySummarizationMiddleware(model, remember=False, **settings)
+
+
+MESSAGES = {"keep": ("messages", 20)}
+# The table of the ladder, in its own words; a stage may ask for smaller sizes.
+STEPS: dict[int, Callable[..., Any]] = {
     0: lambda model: None,
-    1: lambda model: NaiveSummarizationMiddleware(model),
-    2: lambda model: builtin_summarization(model),
-    3: lambda model: HandoffSummarizationMiddleware(model),
-    4: lambda model: RequestOnlySummarizationMiddleware(
-        model,
-        remember=False,
-        keep=("messages", 20),
-        calibration=RatioCalibration(),
+    1: lambda model, **sizes: NaiveSummarizationMiddleware(model, **sizes),
+    2: lambda model, **sizes: builtin_summarization(model, **sizes),
+    3: lambda model, **sizes: HandoffSummarizationMiddleware(model, **sizes),
+    4: lambda model, **sizes: request_only(
+        model, calibration=RatioCalibration(), **{**sizes, **MESSAGES}
     ),
-    5: lambda model: RequestOnlySummarizationMiddleware(
-        model,
-        remember=False,
-        keep=("messages", 20),
-        calibration=CappedRatioCalibration(),
+    5: lambda model, **sizes: request_only(
+        model, calibration=CappedRatioCalibration(), **{**sizes, **MESSAGES}
     ),
-    6: lambda model: RequestOnlySummarizationMiddleware(
+    6: lambda model, **sizes: request_only(
+        model, calibration=LinearCalibration(), **{**sizes, **MESSAGES}
+    ),
+    7: lambda model, **sizes: request_only(
         model,
-        remember=False,
-        keep=("messages", 20),
         calibration=LinearCalibration(),
+        **{"keep": ("tokens", 24_000), **sizes},
     ),
-    7: lambda model: RequestOnlySummarizationMiddleware(
-        model,
-        remember=False,
-        keep=("tokens", 24_000),
-        calibration=LinearCalibration(),
-    ),
-    8: lambda model: RequestOnlySummarizationMiddleware(model),
+    8: lambda model, **sizes: RequestOnlySummarizationMiddleware(model, **sizes),
 }
 
 
 @dataclass(frozen=True)
 class Stage:
-    """A conversation and its provider: tokens of the window, tokens unseen."""
+    """A conversation and its provider: tokens of the window, tokens unseen.
+
+    `rewriting` are sizes for steps 1 to 3, `requesting` for 4 to 8; none: the defaults.
+    """
 
     transcript: Transcript
     window: int
     overhead: int
+    rewriting: dict[str, Any] = field(default_factory=dict)
+    requesting: dict[str, Any] = field(default_factory=dict)
 
-
-def opening(transcript: Transcript, messages: int) -> Transcript:
-    """Return the first messages of a transcript, with the facts planted in them."""
-    return Transcript(
-        transcript.messages[:messages],
-        transcript.tools,
-        transcript.system,
-        [fact for fact in transcript.facts if fact.message < messages],
-        name=transcript.name,
-        language=transcript.language,
-    )
+    def sizes(self, step: int) -> dict[str, Any]:
+        return (self.rewriting if step < 4 else self.requesting) if step else {}
 
 
 @cache
 def stage(name: str) -> Stage:
     transcript = load_transcript(name)
-    if name == "chinese_support":  # three quarters of it overflow just as well
-        return Stage(opening(transcript, 300), window=52_000, overhead=14_000)
+    if name == "chinese_support":  # a quarter of it, and of every size in tokens
+        return Stage(
+            opening(transcript, 102),
+            window=13_000,
+            overhead=3_500,
+            rewriting={"trigger": [("tokens", 4_500), ("messages", 60)]},
+            requesting={
+                "trigger": ("tokens", TRIGGER),
+                "keep": ("tokens", KEEP),
+                "summary_chunk_tokens": 3_000,
+            },
+        )
     return Stage(transcript, window=65_536, overhead=6_000)
 
 
@@ -89,7 +95,7 @@ def climbed(step: int, name: str) -> Replay:
     on = stage(name)
     language = "zh" if on.transcript.language == "zh" else "en"
     writer = FactKeeper(on.transcript.facts, language=language)
-    middleware = STEPS[step](writer)
+    middleware = STEPS[step](writer, **on.sizes(step))
     return replay(
         on.transcript,
         [middleware] if middleware else [],
@@ -103,18 +109,6 @@ def originals(lived: Replay) -> int:
     """Return how many messages of the conversation stand in the checkpoint."""
     ids = {message.id for message in lived.transcript.messages}
     return sum(message.id in ids for message in lived.state_messages)
-
-
-def lone_results(messages: Sequence[BaseMessage]) -> list[str]:
-    """Return ids of results without their call before them, as strict providers do."""
-    called: set[str | None] = set()
-    alone = []
-    for message in messages:
-        if isinstance(message, AIMessage):
-            called.update(call["id"] for call in message.tool_calls)
-        elif isinstance(message, ToolMessage) and message.tool_call_id not in called:
-            alone.append(message.tool_call_id)
-    return alone
 
 
 def malformed(lived: Replay) -> int:

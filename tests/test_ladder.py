@@ -15,6 +15,7 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from ctxlab.calibration import CappedRatioCalibration, RatioCalibration
 from ctxlab.lab import FactKeeper, SimulatedChatModel, load_transcript, replay
+from ctxlab.lab.ladder import lone_results, opening
 from ctxlab.lab.replays import state_fingerprint
 from ctxlab.middleware import (
     HandoffSummarizationMiddleware,
@@ -22,15 +23,15 @@ from ctxlab.middleware import (
     builtin_summarization,
 )
 from ctxlab.summaries import is_summary
+from tests import refresh_ladder
 from tests.ladder import (
+    KEEP,
     STEPS,
     actions,
     climbed,
     errors,
     holds_verbatim,
-    lone_results,
     malformed,
-    opening,
     originals,
     stage,
 )
@@ -88,16 +89,19 @@ def test_m1_step_1_makes_the_summary_a_users_message_in_the_history():
     assert not is_summary(first), "nothing tells it from what the user wrote"
 
 
-@pytest.mark.parametrize(("step", "left"), [(1, 42), (2, 9), (3, 38)])
+@pytest.mark.parametrize(("step", "left"), [(1, 50), (2, 9), (3, 35)])
 def test_m1_h10_steps_1_to_3_remove_the_originals(step, left):
     lived = climbed(step, CHAT)
 
     assert originals(lived) == left
-    assert len(lived.transcript.messages) == 300
+    assert len(lived.transcript.messages) == 102
 
 
 def test_m1_step_1_splits_pairs():
-    assert malformed(climbed(1, CHAT)) == 26
+    talk = opening("engineering_tools", 100)  # of lesson 02, with its sizes
+    naive = STEPS[1](FactKeeper(talk.facts), trigger=("tokens", 6_000))
+
+    assert malformed(replay(talk, [naive])) == 16
     assert malformed(climbed(1, LOOP)) == 27
 
 
@@ -110,7 +114,7 @@ def test_m1_step_1_folds_the_newest_request_away():
 
 
 def test_m1_step_1_summarises_its_own_summaries():
-    prompts = [prompt[0].text for prompt in climbed(1, CHAT).summary_calls]
+    prompts = [prompt[0].text for prompt in climbed(1, LOOP).summary_calls]
     again = [p for p in prompts if "Human: Summary of the conversation so far:" in p]
 
     assert len(again) == len(prompts) - 1, "all but the first"
@@ -142,26 +146,26 @@ def test_b11_step_2_folds_the_newest_request_away():
     assert not holds_verbatim(lived.requests[-1], task), repaired("B11")
 
 
-@pytest.mark.parametrize(("usage", "summaries"), [(True, 6), (False, 0)])
+@pytest.mark.parametrize(("usage", "summaries"), [(True, 11), (False, 0)])
 def test_step_2_chinese_with_keep_in_tokens_does_not_get_below_the_window(
     usage, summaries
 ):
-    """Counted at 4 characters a token, 21,000 tokens look like less than 6,000.
+    """Counted at 4 characters a token, 18,060 billed tokens look like 5,223.
 
-    Half of the chat, and all sizes a quarter of the usual ones.
+    The chat of lesson 03, with its sizes.
     """
-    chat = opening(load_transcript("chinese_chat"), 200)
+    chat = opening("chinese_chat", 150)
     writer = FactKeeper(chat.facts, language="zh")
-    sizes = {"trigger": ("tokens", 12_288), "keep": ("tokens", 6_000)}
+    sizes = {"trigger": ("tokens", 7_500), "keep": ("tokens", 3_750)}
     lived = replay(
         chat,
         [builtin_summarization(writer, **sizes)],
-        model=SimulatedChatModel(context_window=16_384, usage=usage),
+        model=SimulatedChatModel(context_window=10_000, usage=usage),
         summary_model=writer,
     )
 
     assert len(lived.summary_calls) == summaries, repaired("Chinese, keep in tokens")
-    assert len(lived.failed_turns) == 31, repaired("Chinese, keep in tokens")
+    assert len(lived.failed_turns) == 11, repaired("Chinese, keep in tokens")
 
 
 def test_b51_step_2_replaces_a_tool_loop_by_a_stock_sentence():
@@ -231,10 +235,10 @@ def test_step_3_keeps_those_pairs_together(fault):
 
 
 def test_b43_step_2_pays_a_summary_almost_every_call_under_a_large_overhead():
-    """14,000 unseen tokens count towards its trigger, and no summary makes them go."""
+    """3,500 unseen tokens count towards its trigger, and no summary makes them go."""
     lived = climbed(2, CHAT)
 
-    assert (len(lived.summary_calls), len(lived.requests)) == (46, 147)
+    assert (len(lived.summary_calls), len(lived.requests)) == (46, 50)
 
 
 # -- step 3: handoff -----------------------------------------------------
@@ -307,18 +311,18 @@ def test_b78_stateless_steps_pay_a_summary_on_every_call_over_the_trigger(step):
     lived = climbed(step, CHAT)
     compacted = actions(lived, "compact")
 
-    assert len(compacted) > 25
+    assert len(compacted) > 10
     assert all(record.summary_calls >= 1 for record in compacted)
 
 
 def test_m7_step_4_takes_ordinary_requests_for_overflows():
     lived = climbed(4, CHAT)
 
-    assert len(lived.failed_turns) > 10
+    assert len(lived.failed_turns) > 2
     assert {reason for _, reason in lived.failed_turns} == {
         "refused: user_message_too_large"
     }
-    assert max(errors(lived)) > 40, "estimates over forty times the bill"
+    assert max(errors(lived)) > 30, "estimates over thirty times the bill"
 
 
 def short_session(calibration):
@@ -358,9 +362,9 @@ def test_m8_step_5_stays_a_rule_of_thumb():
     capped, line = errors(climbed(5, CHAT)), errors(climbed(6, CHAT))
 
     assert mean(capped) > 0.4
-    assert mean(line) < 0.02
+    assert mean(line[1:]) < 0.02  # the first call has no bill to learn from
     extra = len(actions(climbed(5, CHAT), "compact"))
-    assert extra > 2 * len(actions(climbed(6, CHAT), "compact"))
+    assert extra > len(actions(climbed(6, CHAT), "compact"))
 
 
 # -- step 6: the line ----------------------------------------------------
@@ -384,13 +388,13 @@ def test_m12_step_6_twenty_messages_are_not_a_number_of_tokens():
 def test_m12_step_7_keeps_close_to_what_was_asked():
     after = [r.provider_input_tokens for r in actions(climbed(7, CHAT), "compact")]
 
-    assert all(0.8 * 24_000 < bill < 1.05 * 24_000 for bill in after)
+    assert all(0.8 * KEEP < bill < 1.05 * KEEP for bill in after)
 
 
 def test_x1_step_7_pays_a_summary_on_every_call():
     again, once = climbed(7, CHAT), climbed(8, CHAT)
 
-    assert len(actions(again, "compact")) > 25
+    assert len(actions(again, "compact")) > 10
     assert len(again.summary_calls) > 25 * len(actions(once, "compact"))
 
 
@@ -402,7 +406,7 @@ def test_x1_step_8_compacts_once_and_reuses_it():
 
     assert lived.failed_turns == []
     assert len(actions(lived, "compact")) == 1
-    assert len(actions(lived, "reuse")) > 25
+    assert len(actions(lived, "reuse")) > 10
     assert len(lived.summary_calls) == 4, "three chunks and their merge"
     assert len(lived.facts_in_last_request) == len(lived.transcript.facts)
 
@@ -412,3 +416,13 @@ def test_step_8_runs_the_tool_loop_to_its_end():
 
     assert lived.failed_turns == []
     assert len(lived.facts_in_last_request) == len(lived.transcript.facts)
+
+
+# -- the map -------------------------------------------------------------
+
+
+def test_the_map_of_the_ladder_shows_what_these_runs_give():
+    shown = refresh_ladder.written(refresh_ladder.INDEX.read_text("utf-8"))
+
+    assert shown == refresh_ladder.table(), "python -m tests.refresh_ladder writes it"
+    assert len(refresh_ladder.STEPS) == len(STEPS)
