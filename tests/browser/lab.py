@@ -1,5 +1,6 @@
 """JupyterLab on loopback, and a Chromium that reaches nothing else."""
 
+import json
 import os
 import socket
 import subprocess
@@ -19,10 +20,14 @@ FLAGS = (
     *("--disable-background-networking", "--disable-component-update"),
     "--disable-sync",
 )
-NO_NEWS = (
-    '{"@jupyterlab/apputils-extension:notification":'
-    ' {"fetchNews": "false", "checkForUpdates": false}}'
-)
+# No question about news; and cells out of sight are drawn as well.
+SETTINGS = {
+    "@jupyterlab/apputils-extension:notification": {
+        "fetchNews": "false",
+        "checkForUpdates": False,
+    },
+    "@jupyterlab/notebook-extension:tracker": {"windowingMode": "none"},
+}
 
 
 @contextmanager
@@ -33,7 +38,7 @@ def jupyter(folder: Path, work: Path, **environment: str) -> Iterator[str]:
         port = free.getsockname()[1]
     settings = folder / "lab" / "settings"
     settings.mkdir(parents=True)
-    (settings / "overrides.json").write_text(NO_NEWS, encoding="utf-8")
+    (settings / "overrides.json").write_text(json.dumps(SETTINGS), encoding="utf-8")
     own = {
         name: str(folder / name.lower())
         for name in (

@@ -64,9 +64,12 @@ def page(work, asked, tmp_path_factory):
         chromium(EXECUTABLE, asked, viewport=size) as page,
     ):
         run_all(page, url, LESSON)
-        page.wait_for_selector(".ctxlab-tuner .bars path", timeout=120_000)
-        page.get_by_text("| Idle").first.wait_for(timeout=120_000)
+        page.locator(".ctxlab-tuner").first.wait_for(state="attached", timeout=120_000)
         page.locator(".ctxlab-tuner").first.scroll_into_view_if_needed()
+        page.wait_for_selector(
+            ".ctxlab-tuner .bars path", state="attached", timeout=120_000
+        )
+        page.get_by_text("| Idle").first.wait_for(timeout=120_000)
         yield page
 
 
@@ -221,7 +224,7 @@ def test_the_report_opens_offline(page, work, tmp_path):
     try:
         other.on("request", lambda request: asked.append(request.url))
         other.goto(report.as_uri())
-        other.wait_for_selector(".js-plotly-plot .bars path")
+        other.wait_for_selector(".js-plotly-plot .bars path", state="attached")
         shot(other, "report")
     finally:
         other.close()
