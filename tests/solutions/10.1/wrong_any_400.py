@@ -1,0 +1,3 @@
+# says: expected False, got True
+def is_overflow(status, text):
+    return status == 400

@@ -1,0 +1,3 @@
+# says: expected False, got True
+def too_large(messages, limit, count):
+    return count(messages) >= limit
