@@ -294,3 +294,11 @@ def test_a_very_long_request_is_shortened_in_the_summary_prompt_only() -> None:
     assert request.startswith("HEAD")
     assert request.endswith("TAIL")
     assert "[… 5,008 characters left out …]" in request
+
+
+def test_m14_one_bad_reply_of_many_costs_one_more_call() -> None:
+    replies = iter(["", *["S"] * 40])
+    writer = SummaryWriter(lambda _: next(replies), chunk_tokens=100)
+    span = [human(f"fact {n} " * 30) for n in range(10)]
+    planned = len(next(writer.writing(span)).prompts)
+    assert writer.write(span).calls == planned + 1 + 1  # once more, and the merge

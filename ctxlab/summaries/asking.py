@@ -1,6 +1,6 @@
 r"""Ask the models in turn until each prompt has a usable summary (row H8).
 
-Each model is asked once, and only for what the ones before it could not write. What a
+Each model is asked only for what the ones before it could not write. What a
 model gave is checked here: an error, a blank reply or one that is too large is an
 attempt that failed, noted with its reason, and never a summary.
 """
@@ -17,6 +17,8 @@ from ctxlab.summaries.checks import RejectedReply, reply_text
 from ctxlab.summaries.contract import Counter, SummaryError, WriteSummaries
 from ctxlab.summaries.entries import Redact
 from ctxlab.summaries.models import name_of
+
+ROUNDS = 4  # of asking again, as long as each writes something
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,7 @@ class Ledger:
     input_tokens: float = 0.0
     attempts: list[str] = field(default_factory=list)
     overflowed: bool = False
+    cause: Exception | None = None
 
 
 Answering = Generator[WriteSummaries, list[Reply], list[str]]
@@ -52,27 +55,46 @@ class Asker:
     def answers(
         self, prompts: Sequence[list[BaseMessage]], bounds: Bounds, ledger: Ledger
     ) -> Answering:
-        """Ask the models in turn, each once and only for what is still open."""
+        """Ask the models in turn, only for what is still open.
+
+        Each is asked once; again only for the rest of a long span of which a good
+        part is written already, so that one bad reply in thirty costs one more call.
+        """
         texts: dict[int, str] = {}
-        cause: Exception | None = None
-        for model in self.models:
-            still = [index for index in range(len(prompts)) if index not in texts]
-            if not still:
+        for _ in range(ROUNDS):
+            written = len(texts)
+            for model in self.models:
+                yield from self._ask(model, prompts, texts, bounds, ledger)
+            if len(texts) in (written, len(prompts)) or ledger.overflowed:
                 break
-            replies = yield WriteSummaries(tuple(prompts[i] for i in still), model)
-            for index, reply in zip(still, replies, strict=True):
-                ledger.calls += 1
-                ledger.input_tokens += self._sent(prompts[index], reply)
-                try:
-                    texts[index] = self._accepted(reply, bounds)
-                except RejectedReply as rejected:
-                    cause = rejected.cause
-                    ledger.overflowed |= self.is_overflow(cause)
-                    ledger.attempts.append(f"{name_of(model)}: {rejected}")
         if len(texts) < len(prompts):
             tried = "; ".join(ledger.attempts)
-            raise SummaryError(f"no model wrote a usable summary ({tried})") from cause
+            said = f"no model wrote a usable summary ({tried})"
+            raise SummaryError(said) from ledger.cause
         return [texts[index] for index in range(len(prompts))]
+
+    def _ask(
+        self,
+        model: Any,
+        prompts: Sequence[list[BaseMessage]],
+        texts: dict[int, str],
+        bounds: Bounds,
+        ledger: Ledger,
+    ) -> Generator[WriteSummaries, list[Reply], None]:
+        """Ask one model for every text that is still missing."""
+        still = [index for index in range(len(prompts)) if index not in texts]
+        if not still:
+            return
+        replies = yield WriteSummaries(tuple(prompts[i] for i in still), model)
+        for index, reply in zip(still, replies, strict=True):
+            ledger.calls += 1
+            ledger.input_tokens += self._sent(prompts[index], reply)
+            try:
+                texts[index] = self._accepted(reply, bounds)
+            except RejectedReply as rejected:
+                ledger.cause = rejected.cause
+                ledger.overflowed |= self.is_overflow(rejected.cause)
+                ledger.attempts.append(f"{name_of(model)}: {rejected}")
 
     def _accepted(self, reply: Reply, bounds: Bounds) -> str:
         if isinstance(reply, Exception):
