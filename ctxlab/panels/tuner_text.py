@@ -23,8 +23,9 @@ from ctxlab.records import CallRecord
 OPENING = 110  # characters of a message
 LISTED = 40  # messages of a request
 CSS = """<style>
-.ctxlab-bill td {text-align: right; padding: 0 .8em}
-.ctxlab-bill th {text-align: left; padding: 0 .8em; font-weight: normal}
+.ctxlab-bill td {text-align: right; padding: 0 .8em; line-height: 1.35}
+.ctxlab-bill th {text-align: left; padding: 0 .8em; line-height: 1.35;
+ font-weight: normal}
 .ctxlab-bill td, .ctxlab-bill th, .ctxlab-sent, .ctxlab-detail, .ctxlab-caption
  {color: var(--jp-ui-font-color1, inherit)}
 .ctxlab-sent {margin: .2em 0; padding-left: 1em; line-height: 1.4}
