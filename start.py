@@ -101,8 +101,12 @@ def lab_command(further: list[str]) -> list[str]:
 
 
 def test_command(further: list[str]) -> list[str]:
-    """Return the command line that runs the tests."""
-    return [str(venv_python()), "-m", "pytest", *further]
+    """Return the command line that runs the tests.
+
+    All of them run side by side, a file a process: a notebook is never split.
+    """
+    side_by_side = ["-n", "auto", "--maxprocesses", "4", "--dist", "loadfile"]
+    return [str(venv_python()), "-m", "pytest", *(further or side_by_side)]
 
 
 def model_command(further: list[str]) -> list[str]:

@@ -344,3 +344,9 @@ def test_commands_run_in_the_venv_whichever_was_active(
     assert env["VIRTUAL_ENV"] == str(start.VENV)
     assert env["PATH"].split(os.pathsep)[0] == str(start.venv_python().parent)
     assert env["PYTHONUTF8"] == "1"
+
+
+def test_all_tests_run_side_by_side_and_no_notebook_is_split(start: ModuleType) -> None:
+    command = start.test_command([])
+    assert command[-2:] == ["--dist", "loadfile"]
+    assert "-n" in command
