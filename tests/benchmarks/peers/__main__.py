@@ -6,6 +6,7 @@ import logging
 import platform
 import sys
 import tomllib
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
@@ -14,10 +15,13 @@ from typing import Any
 
 from ctxlab.panels.tables import table
 from tests.benchmarks.peers.adapters import PEERS, Peer
-from tests.benchmarks.peers.figures import measure, unlimited
+from tests.benchmarks.peers.figures import COLUMNS, TIMES, measure, unlimited
 from tests.benchmarks.peers.scenes import conversations, scene
 from tests.benchmarks.peers.stage import m20_line, printed_line
 
+#: What is right and what is kept; then what it costs. Half a table fits a terminal.
+KEPT = tuple(COLUMNS)[: list(COLUMNS).index("summaries")]
+PAID = (*tuple(COLUMNS)[len(KEPT) :], *TIMES)
 BASE = ("langchain", "langchain-core", "langgraph")
 PYPROJECT = Path(__file__).parents[3] / "pyproject.toml"
 
@@ -72,16 +76,20 @@ def report(
 
 
 def printed(found: dict[str, Any]) -> Iterator[str]:
-    """Yield the lines of a report, a table for each conversation."""
+    """Yield the lines of a report, two tables for each conversation."""
     yield ", ".join(f"{name} {each}" for name, each in found["versions"].items())
-    yield ", ".join(f"{name} {size:,}" for name, size in found["sizes"].items())
     line = found["provider"]
     yield f"billed: {line['overhead']:,.0f} + {line['scale']:.4f} x bytes / 3"
-    for name in dict.fromkeys(each["conversation"] for each in found["rows"]):
+    for name, sizes in found["sizes"].items():
         mine = [each for each in found["rows"] if each["conversation"] == name]
-        shown = [{k: v for k, v in e.items() if k != "conversation"} for e in mine]
-        yield f"\n{name}"
-        yield repr(table(shown))
+        said = ", ".join(f"{size} {tokens:,}" for size, tokens in sizes.items())
+        yield f"\n{name}: {said}"
+        for part in (KEPT, PAID):
+            shown = ("peer", *(heading for heading in part if heading in mine[0]))
+            yield f"\n{table([{k: each[k] for k in shown} for each in mine])!r}"
+    for peer, without in found["left_out"].items():
+        if without:
+            yield f"\nleft out: {peer} on {', '.join(without)}"
     for name in found["not_installed"]:
         yield f"not installed: {name}"
 
@@ -91,6 +99,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.peers")
     parser.add_argument("--quick", action="store_true", help="the short round")
     parser.add_argument("--json", metavar="FILE", type=Path, help="write the rows")
+    parser.add_argument("--chart", metavar="FILE", type=Path, help="write a web page")
     parser.add_argument(
         *("--repeats", "-n"),
         metavar="N",
@@ -99,13 +108,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
         help="steadier CPU times",
     )
     parsed = parser.parse_args(arguments)
-    logging.getLogger("ctxlab").setLevel(logging.ERROR)  # the table says it
+    warnings.filterwarnings("ignore")  # what peers say of themselves
+    for name in ("ctxlab", "deepagents", "langgraph"):
+        logging.getLogger(name).setLevel(logging.ERROR)  # the table says it
     quick = parsed.quick
     found = report(conversations(quick), peers(quick), max(1, parsed.repeats))
     print("\n".join(printed(found)))
     if parsed.json:
         text = json.dumps(found, ensure_ascii=False, indent=1)
-        parsed.json.write_text(text + "\n", encoding="utf-8")
+        parsed.json.write_text(text + "\n", encoding="utf-8", newline="\n")
+    if parsed.chart:
+        from tests.benchmarks.peers.chart import write
+
+        print(write(found["rows"], parsed.chart))
 
 
 if __name__ == "__main__":

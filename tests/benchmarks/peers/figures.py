@@ -113,12 +113,13 @@ def _prefix(run: Run) -> float | None:
     return _cached(run) / whole if whole else None
 
 
-def _facts(run: Run) -> int | None:
-    if not run.stage.transcript.facts:
+def _facts(run: Run) -> float | None:
+    planted, answered = run.stage.transcript.facts, run.lived.answered
+    if not planted:
         return None
     # A request that was refused told the model nothing.
-    answered = run.lived.answered
-    return len(run.lived.facts_in(answered[-1])) if answered else 0
+    found = run.lived.facts_in(answered[-1]) if answered else []
+    return len(found) / len(planted)
 
 
 def _facts_on_average(run: Run) -> float | None:
