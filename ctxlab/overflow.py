@@ -13,7 +13,7 @@ False
 
 Left out here: what to do about it (`chain.py`), and servers that cut a long prompt
 without a word (Ollama by default): no error can tell of that. Lesson:
-10_the_whole_chain.
+10_protect_the_call.
 """
 
 import re

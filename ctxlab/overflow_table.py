@@ -8,7 +8,7 @@ is a machine code, error type or class name that is enough by itself.
 ['maximum prompt length is <limit>']
 
 Left out here: outputs that are too long, rate limits, and sizes of images or files,
-which no compaction of the history cures. Lesson: 10_the_whole_chain.
+which no compaction of the history cures. Lesson: 10_protect_the_call.
 """
 
 from typing import NamedTuple

@@ -47,9 +47,7 @@ def test_a_link_leads_to_something(link):
 def test_every_lesson_is_listed_in_order_and_no_other():
     lessons = sorted((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
     index = (ROOT / "notebooks" / "README.md").read_text("utf-8")
-    listed = [link for link in LINKS if link.endswith(".ipynb")]
-
-    assert listed == [f"notebooks/{lesson.name}" for lesson in lessons]
+    assert "notebooks/README.md" in LINKS
     in_index = re.findall(r"\(([^)]+\.ipynb)\)", index)
     assert in_index == [lesson.name for lesson in lessons]
 
