@@ -11,7 +11,8 @@ loaded from anywhere. Left out: knobs; the page is a still. Lesson:
 
 import html
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+
+from ctxlab.panels.charts import Chart
 
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>
@@ -36,7 +37,7 @@ pre {{border: 1px solid rgba(128,128,128,.4); padding: .8em; overflow: auto}}
 def html_report(
     title: str,
     notes: Iterable[str],
-    charts: Mapping[str, Any],
+    charts: Mapping[str, Chart],
     *,
     bill: str,
     settings: Sequence[str],
@@ -46,14 +47,14 @@ def html_report(
     Args:
         title: Its heading, as plain text.
         notes: What to know about the figures, as plain text.
-        charts: Charts with a `sentence`, by the name of their configuration.
+        charts: Charts, by the name of their configuration.
         bill: The bill, as HTML.
         settings: The settings, in each form to take home.
     """
     said = "".join(f"<li>{html.escape(note)}</li>" for note in notes if note)
     blocks = []
     for place, (name, chart) in enumerate(charts.items()):
-        picture = chart.to_html(
+        picture = chart.figure.to_html(
             full_html=False,
             include_plotlyjs=place == 0,
             include_mathjax=False,

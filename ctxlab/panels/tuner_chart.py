@@ -58,8 +58,10 @@ class TunerChart(go.FigureWidget):  # type: ignore[misc]
         top = max([*totals, *lines.values(), 1])
         with self.batch_update():
             for trace, tokens in zip(self.data, columns, strict=False):
-                if tuple(tokens) != trace.y:
-                    trace.update(x=places, y=tokens, showlegend=any(tokens))
+                if trace.x is None or tuple(trace.x) != tuple(places):
+                    trace.x = places
+                if trace.y is None or tuple(trace.y) != tuple(tokens):
+                    trace.update(y=tokens, showlegend=any(tokens))
             for trace, (name, _) in zip(self.data[len(KINDS) :], EVENTS, strict=True):
                 at = [n for n in places if EVENT_OF.get(calls[n - 1].action) == name]
                 tops = [totals[n - 1] + 0.05 * max(totals) for n in at]

@@ -34,7 +34,7 @@ class Controls:
     """
 
     def __init__(self, start: Knobs, rates: Rates | None = None) -> None:
-        self.start = start
+        self.start, self.first_rates = start, rates or Rates()
         self._moving = False
         largest = max(start.window, start.trigger)
         windows = sorted({*WINDOWS, start.window})
@@ -49,10 +49,13 @@ class Controls:
         self.reported = widgets.Checkbox(
             value=start.reported, description="learn from the provider's bills"
         )
-        given = rates or Rates()
         self.rates = {
             name: widgets.BoundedFloatText(
-                getattr(given, name), min=0, max=1_000, step=0.1, description=name
+                getattr(self.first_rates, name),
+                min=0,
+                max=1_000,
+                step=0.1,
+                description=name,
             )
             for name in ("uncached", "cached", "written", "summary")
         }
@@ -89,6 +92,12 @@ class Controls:
             for name, value in knobs.as_dict().items():
                 if hasattr(self, name):
                     getattr(self, name).value = value
+
+    def reset(self) -> None:
+        """Put every knob and every rate back where it began."""
+        for name, widget in self.rates.items():
+            widget.value = getattr(self.first_rates, name)
+        self.move(self.start)
 
     def observe(self, moved: Callable[[], Any], priced: Callable[[], Any]) -> None:
         """Have it told when a knob has moved, and when a rate has changed."""

@@ -24,6 +24,7 @@ from ctxlab.lab.transcripts import Transcript
 from ctxlab.lab.what_ifs.presets import PRESETS, Configuration, preset
 from ctxlab.lab.what_ifs.suggested import Suggestion, suggested
 from ctxlab.lab.what_ifs.totals import Rates, Totals
+from ctxlab.panels.charts import timeline
 from ctxlab.panels.report import html_report
 from ctxlab.panels.tuner_chart import TunerChart, with_sentence
 from ctxlab.panels.tuner_controls import Controls
@@ -98,7 +99,7 @@ class Tuner(widgets.VBox):  # type: ignore[misc]
 
     def reset(self, *_: Any) -> None:
         """Put every knob back."""
-        self.controls.move(self.controls.start)
+        self.controls.reset()
         self.said.value = "All knobs are back where they began."
 
     def export(self, *_: Any) -> list[Path]:
@@ -117,14 +118,19 @@ class Tuner(widgets.VBox):  # type: ignore[misc]
 
     def report(self) -> str:
         """Return the HTML report: one page that opens offline."""
-        sides = {self.first.configuration.name: (self.first, self.chart)}
-        if self.second:
-            sides[self.second.configuration.name] = (self.second, self.other)
+        sides = [self.first, *([self.second] if self.second else [])]
         knobs = self.controls.knobs()
         return html_report(
             title=f"{self.transcript.name}: {self.first.totals.calls} calls",
             notes=[self.bill.note, *self.transcript.notes],
-            charts={name: chart for name, (_, chart) in sides.items()},
+            # Drawn anew: what a browser sent back to the widget is no source.
+            charts={
+                side.configuration.name: timeline(
+                    side.calls,
+                    lines=lines_of(side.configuration.settings, knobs.window),
+                )
+                for side in sides
+            },
             bill=bill_html(self._columns(), self.controls.prices()),
             settings=[knobs.to_yaml(), knobs.to_python()],
         )

@@ -107,7 +107,9 @@ def pick(page, knob, label):
 def reset(page):
     panel(page, ".ctxlab-beside select").select_option(label="nothing beside it")
     panel(page, "button.ctxlab-reset").click()
-    page.get_by_text("All knobs are back where they began.").first.wait_for()
+    page.get_by_text("All knobs are back where they began.").first.wait_for(
+        state="attached"
+    )
 
 
 def test_the_panel_shows_the_thread(page):
@@ -254,7 +256,9 @@ def test_the_panel_is_legible_in_the_dark(page):
         "void window.jupyterapp.commands.execute('apputils:change-theme',"
         " {theme: 'JupyterLab Dark'})"
     )
-    page.wait_for_selector("body[data-jp-theme-light=false]", timeout=20_000)
+    page.wait_for_selector(
+        "body[data-jp-theme-light=false]", state="attached", timeout=20_000
+    )
     pick(page, "beside", "LangChain's rule")
     page.wait_for_timeout(1_500)
     panel(page).scroll_into_view_if_needed()
