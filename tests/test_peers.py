@@ -239,7 +239,7 @@ def test_the_quick_round_is_short_and_the_whole_has_every_peer() -> None:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("peer", READY, ids=lambda peer: peer.name)
 def test_no_peer_fails_where_tiny_sizes_make_it_compact(peer) -> None:
-    sizes = replace(TINY["sizes"], summary=20)
+    sizes = replace(TINY["sizes"], trigger=200, summary=20)
     stage = Stage(DESK, sizes, Line(0, 1.0), profile=peer.profile)
     run = run_peer(peer, stage, unlimited(DESK))
     stage.closing.close()
