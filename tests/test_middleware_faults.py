@@ -677,3 +677,10 @@ async def test_b14_the_system_message_is_the_same_before_and_after() -> None:
     assert {message.text for message in systems} == {"You are an order desk."}
     for request in agent.model.requests:
         assert sum(isinstance(message, SystemMessage) for message in request) == 1
+
+
+async def test_b37_what_is_only_assumed_never_refuses_a_small_window():
+    for window in (1_024, 4_096):
+        agent = Agent("sync", max_input_tokens=window)
+        answers = [await agent.ask(f"question {n}: {words(8)}") for n in range(6)]
+        assert not any(map(refusal, answers))

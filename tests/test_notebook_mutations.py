@@ -60,8 +60,8 @@ MUTATIONS = [
     Mutation(
         "a table's rendering",
         "panels/tables.py",
-        'return f"{value:,.{decimals}f}"',
-        'return f"{value:.0f}"',
+        'return f"{value:,}"',
+        'return f"{value:d}."',
         "table(",
     ),
     Mutation(

@@ -76,7 +76,21 @@ class Call:
         """Best knowledge of what is billed besides the messages, in tokens."""
         if self.fit:
             return self.fit.fixed_overhead
-        return max(self.fixed.tokens, self.policy.settings.overhead_tokens)
+        return max(self.fixed.tokens, self.assumed_overhead)
+
+    @property
+    def assumed_overhead(self) -> int:
+        """What to assume for what cannot be counted; less where a limit shrank keep."""
+        settings, keep = self.policy.settings, self.budget.keep_tokens
+        shrunk = settings.keep[0] == "messages" or keep < settings.keep[1]
+        if self.budget.limit and shrunk:
+            return min(settings.overhead_tokens, keep // 6)
+        return settings.overhead_tokens
+
+    @property
+    def counted(self) -> int:
+        """Counted tokens of the request, without anything assumed."""
+        return self.estimate.local + self.estimate.fixed
 
     @property
     def scale(self) -> float:
@@ -130,7 +144,7 @@ class Call:
         return estimate(
             self.local,
             self.fixed.tokens,
-            overhead_tokens=self.policy.settings.overhead_tokens,
+            overhead_tokens=self.assumed_overhead,
             line=self.fit,
             reported=self._reported(),
         )

@@ -77,6 +77,8 @@ def reduce(call: Call) -> Generator[Effect, Any, Reason | None]:
     fits = yield from trimmed(call, ceiling, clip=known)
     if fits or not known:
         return None
+    if call.fit is None and call.counted < ceiling:
+        return None  # only what was assumed is over: let the provider say
     return "summary_failed" if call.summary_failed else "still_too_large"
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ctxlab.lab.fidelities import fidelity
     from ctxlab.lab.replays import Replay, areplay, replay
     from ctxlab.lab.simulated import SimulatedChatModel
+    from ctxlab.lab.sweeps import Sweep, sweep
     from ctxlab.lab.transcripts import (
         Fact,
         Transcript,
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
         save_transcript,
         transcript_names,
     )
-    from ctxlab.lab.sweeps import Sweep, sweep
     from ctxlab.lab.what_ifs import WhatIf, what_if
     from ctxlab.lab.writers import FactKeeper, FailingWriter
 

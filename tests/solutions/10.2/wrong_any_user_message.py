@@ -3,6 +3,4 @@ from langchain_core.messages import HumanMessage
 
 
 def too_large(messages, limit, count):
-    return any(
-        count([m]) >= limit for m in messages if isinstance(m, HumanMessage)
-    )
+    return any(count([m]) >= limit for m in messages if isinstance(m, HumanMessage))
