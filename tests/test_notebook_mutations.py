@@ -60,8 +60,8 @@ MUTATIONS = [
     Mutation(
         "a table's rendering",
         "panels/tables.py",
-        'return f"{value:,}"',
-        'return f"{value:d}."',
+        '            "  ".join(',
+        '            " | ".join(',
         "table(",
     ),
     Mutation(
