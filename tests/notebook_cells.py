@@ -128,8 +128,16 @@ def run_cells(
                         print(repr(value))
             shown.append(printed.getvalue())
             if stop(shown):
+                close_what_is_open(shared)
                 break
     return shared, shown
+
+
+def close_what_is_open(namespace: Mapping[str, Any]) -> None:
+    """Do what the cells behind a stop would have done with files and folders."""
+    for value in namespace.values():
+        if isinstance(value, contextlib.ExitStack):
+            value.close()
 
 
 def _compiled(source: str, name: str) -> Iterator[CodeType]:

@@ -92,6 +92,7 @@ def test_x13_it_ends_with_the_process_that_started_it(how):
 
 
 def test_a_file_that_is_no_model_is_one_sentence(tmp_path):
+    pytest.importorskip("xllamacpp", reason="run: python start.py local-model")
     file = tmp_path / "notes.gguf"
     file.write_bytes(b"GGUF, they said")
     with pytest.raises(LocalModelError, match=r"^notes.gguf could not be served: "):
