@@ -253,3 +253,18 @@ def test_disabled_lets_every_request_through() -> None:
     middleware = RequestOnlySummarizationMiddleware(writer, enabled=False)
     asked = object()
     assert middleware.wrap_model_call(asked, lambda request: request) is asked  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("trigger: {type: tokens, value: many}", "trigger is .*many.*: give"),
+        ("trigger: {type: words, value: 10}", "trigger is .*words.*: give"),
+        ("keep: some", "keep is 'some': give"),
+        ("1: 2", "unknown setting '1'; known are"),
+    ],
+)
+def test_m19_what_is_no_size_is_one_sentence(text: str, said: str) -> None:
+    with pytest.raises(ValueError, match=said) as caught:
+        Settings.from_yaml(text)
+    assert "\n" not in str(caught.value)

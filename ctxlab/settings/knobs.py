@@ -1,5 +1,6 @@
 """The model of all settings: checked, frozen, in and out of YAML and Python."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -78,7 +79,7 @@ class Settings(BaseModel):
         try:
             super().__init__(**values)
         except ValidationError as error:
-            raise ValueError(_explained(error)) from None
+            raise ValueError(_explained(error, values)) from None
 
     @model_validator(mode="before")
     @classmethod
@@ -149,7 +150,7 @@ class Settings(BaseModel):
             "latin_chars_per_token",
         } <= (set(block)):
             block["counter"] = "cjk"
-        return cls(**block)
+        return cls(**{str(key): value for key, value in block.items()})
 
     def to_yaml(self) -> str:
         """Return the settings as YAML with its `summarization:` root."""
@@ -198,7 +199,14 @@ def _read(source: str | Path) -> tuple[str, str]:
     return str(path), path.read_text(encoding="utf-8")
 
 
-def _explained(error: ValidationError) -> str:
+SIZE = 'give ("tokens", 24_000), ("messages", 20) or ("fraction", 0.5)'
+SIZES = {
+    "keep": SIZE,
+    "trigger": f"{SIZE}, a list of those (any) or a dict (all)",
+}
+
+
+def _explained(error: ValidationError, values: Mapping[str, Any]) -> str:
     """Return one sentence for each thing that is wrong."""
     known = ", ".join(Settings.model_fields)
     sentences = []
@@ -208,6 +216,8 @@ def _explained(error: ValidationError) -> str:
             sentences.append(f"unknown setting {place!r}; known are {known}")
         elif not place:
             sentences.append(problem["msg"].removeprefix("Value error, "))
+        elif place in SIZES:
+            sentences.append(f"{place} is {values.get(place)!r}: {SIZES[place]}")
         else:
             came = problem["input"]
             sentences.append(f"{place} is {came!r}: {problem['msg'].lower()}")

@@ -50,7 +50,7 @@ def sizes_of(trigger: Trigger) -> list[Size]:
 def amount_in(size: Any, unit: Unit) -> float | None:
     """Return the amount of a size, or of a dict of sizes, in this unit."""
     if isinstance(size, tuple) and len(size) == 2 and size[0] == unit:
-        return float(size[1])
+        return float(size[1]) if isinstance(size[1], (int, float)) else None
     return None
 
 
