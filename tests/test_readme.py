@@ -79,3 +79,18 @@ def test_the_two_commands_are_those_of_start_py():
 
     assert named <= known
     assert re.search(r"^python start\.py +#", README, re.MULTILINE)
+
+
+def test_the_chinese_readme_has_the_same_figures():
+    def figures(name: str) -> list[list[str]]:
+        text = (ROOT / name).read_text("utf-8")
+        rows = text.split("```text\n")[1].split("```")[0].splitlines()[1:]
+        return [re.findall(r"[\d,]+", row) for row in rows]
+
+    assert figures("README.zh-CN.md") == figures("README.md")
+
+
+def test_the_chinese_readme_links_to_something():
+    text = (ROOT / "README.zh-CN.md").read_text("utf-8")
+    for link in re.findall(r"\]\(([^)#]+)\)", text):
+        assert (ROOT / link).exists(), link
