@@ -2,6 +2,8 @@
 
     python start.py [lab]          open the course in JupyterLab
     python start.py test           run every test
+    python start.py doctor         say whether all is well; the last line is to send in
+    python start.py bundle         download all packages into the folder `bundle`
     python start.py local-model    install a small real model (130 MB), and try it
 
 Further arguments go on to JupyterLab or pytest:
@@ -13,6 +15,9 @@ Further arguments go on to JupyterLab or pytest:
 The first call makes `.venv` and installs what constraints.txt pins: with uv where it
 can (found on PATH, or installed into `.venv`), else with pip. `CTXLAB_INSTALLER=pip`
 asks for pip. Later calls find that nothing changed and start at once.
+
+A folder `bundle` that suits this system and Python is installed from, without a
+network: copy it from a machine of the same kind.
 
 Needs nothing but Python's standard library, and an old Python can read it far enough
 to say that it is too old.
@@ -41,6 +46,8 @@ from pathlib import Path  # noqa: E402
 ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
 STAMP = VENV / "ctxlab-stamp.txt"
+BUNDLE = ROOT / "bundle"
+MADE_FOR = "made-for.txt"  # in the bundle: the Python and system that it suits
 FIRST_LESSON = ROOT / "notebooks" / "00_start_here.ipynb"
 
 # The model travels in a Python package; what that package needs is not needed here.
@@ -64,6 +71,11 @@ NETWORK_TROUBLE = re.compile(
     "|Network is unreachable|Connection refused|Connection timed out",
     re.IGNORECASE,
 )
+PRINT_KIND = (
+    "import platform, sys; "
+    "print('python %d.%d,' % sys.version_info[:2], platform.system(), "
+    "platform.machine())"
+)
 # Else Lab's first page is a question about Jupyter's own news.
 LAB_SETTINGS = {
     "@jupyterlab/apputils-extension:notification": {
@@ -74,7 +86,7 @@ LAB_SETTINGS = {
 
 
 def main(arguments: list[str]) -> None:
-    """Set up what is missing, then become JupyterLab, pytest or the model's trial."""
+    """Set up what is missing, then become what the command stands for."""
     command, *further = arguments or ["lab"]
     if command in ("-h", "--help"):
         print(__doc__.strip())
@@ -84,7 +96,9 @@ def main(arguments: list[str]) -> None:
     if command not in COMMANDS:
         sys.exit(f"start.py knows {', '.join(COMMANDS)}, not {command!r}")
     set_up()
-    become(COMMANDS[command](further))
+    line = COMMANDS[command](further)
+    if line:
+        become(line)
 
 
 def lab_command(further: list[str]) -> list[str]:
@@ -115,7 +129,33 @@ def model_command(further: list[str]) -> list[str]:
     return [str(venv_python()), "-m", "ctxlab.lab.local_model", *further]
 
 
-COMMANDS = {"lab": lab_command, "test": test_command, "local-model": model_command}
+def doctor_command(further: list[str]) -> list[str]:
+    """Return the command line that examines the installation."""
+    return [str(venv_python()), "-m", "ctxlab", "doctor", *further]
+
+
+def bundle_command(further: list[str]) -> list[str]:
+    """Make the bundle; nothing is left to run."""
+    if further:
+        sys.exit(f"start.py bundle takes no arguments, not {' '.join(further)!r}")
+    make_bundle(venv_python())
+    wheels = [file.stat().st_size for file in BUNDLE.glob("*.whl")]
+    say(
+        f"{BUNDLE.name} holds {len(wheels)} packages, {sum(wheels) / 1e6:,.0f} MB, for "
+        f"{kind_of(venv_python())}.\nCopy the folder into a clone on a machine of that "
+        "kind: there `python start.py` needs no network.\nWithout a clone: "
+        f'pip install --no-index --find-links {BUNDLE.name} "ctxlab[lab]"'
+    )
+    return []
+
+
+COMMANDS = {
+    "lab": lab_command,
+    "test": test_command,
+    "doctor": doctor_command,
+    "bundle": bundle_command,
+    "local-model": model_command,
+}
 
 
 def set_up() -> None:
@@ -180,17 +220,60 @@ def make_venv() -> None:
 
 def install(python: Path) -> None:
     """Install ctxlab, editable, with every extra that lessons and tests use."""
-    pins = ["--constraint", str(ROOT / "constraints.txt")]
     reasons = ""
-    for name, command in installers(python, pins):
-        say(f"Installing the packages with {name} (once; it may take some minutes)")
-        code, output = run([*command, *pins, "--editable", f"{ROOT}[test]"])
-        if code == 0:
-            return
-        reasons += "\n".join([f"{name} failed:", *output.splitlines()[-20:], ""])
+    for place, source in sources(python):
+        pins = ["--constraint", str(ROOT / "constraints.txt"), *source]
+        for name, command in installers(python, pins):
+            say(f"Installing the packages {place}with {name} (once; some minutes)")
+            code, output = run([*command, *pins, "--editable", f"{ROOT}[test]"])
+            if code == 0:
+                return
+            reasons += "\n".join([f"{name} failed:", *output.splitlines()[-20:], ""])
     if NETWORK_TROUBLE.search(reasons):
-        sys.exit("No network: the first call needs one, to download the packages")
+        sys.exit(
+            "No network: the first call needs one, to download the packages; or the "
+            f"folder {BUNDLE.name} that `python start.py bundle` made on a like machine"
+        )
     sys.exit(f"{reasons}The packages could not be installed: see above")
+
+
+def sources(python: Path) -> Iterator[tuple[str, list[str]]]:
+    """Yield (words for it, options) of where packages come from: the bundle first."""
+    made_for = BUNDLE / MADE_FOR
+    if made_for.exists():
+        wanted, found = kind_of(python), made_for.read_text(encoding="utf-8").strip()
+        if found == wanted:
+            options = ["--no-index", "--find-links", str(BUNDLE)]
+            yield f"from {BUNDLE.name} ", options
+            say(f"{BUNDLE.name} does not hold all of them: trying the network")
+        else:
+            say(f"{BUNDLE.name} is for {found}, not {wanted}: trying the network")
+    yield "", []
+
+
+def make_bundle(python: Path) -> None:
+    """Collect a wheel of ctxlab and of all that it installs, or leave all as it was."""
+    part = BUNDLE.with_name(f"{BUNDLE.name}.part")
+    shutil.rmtree(part, ignore_errors=True)
+    say("Downloading the packages (some minutes)")
+    pip = [str(python), "-m", "pip"]
+    if run([*pip, "--version"])[0]:  # uv makes environments without pip
+        run([shutil.which("uv") or "uv", "pip", "install", "--python", pip[0], "pip"])
+    pins = ["--constraint", str(ROOT / "constraints.txt")]
+    collect = [*pip, "wheel", "--quiet", "--wheel-dir", str(part), *pins]
+    code, output = run([*collect, f"{ROOT}[test]"])
+    if code and NETWORK_TROUBLE.search(output):
+        sys.exit("No network: a bundle is made where there is one")
+    if code:
+        sys.exit(f"{output.strip()}\nThe bundle could not be made: see above")
+    (part / MADE_FOR).write_text(f"{kind_of(python)}\n", encoding="utf-8")
+    shutil.rmtree(BUNDLE, ignore_errors=True)
+    part.rename(BUNDLE)
+
+
+def kind_of(python: Path) -> str:
+    """Return what a wheel has to suit: "python 3.12, Linux x86_64"."""
+    return run([str(python), "-c", PRINT_KIND])[1].strip()
 
 
 def install_model(python: Path, fetch: bool) -> None:

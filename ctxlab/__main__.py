@@ -16,7 +16,8 @@ from typing import Any
 def add_doctor(commands: Any) -> None:
     """Declare `doctor`."""
     doctor = commands.add_parser(
-        "doctor", help="check this installation: a line each, ok or the fix"
+        "doctor",
+        help="check this installation: a line each, ok or the fix; the last sums up",
     )
     doctor.set_defaults(run=run_doctor)
 
@@ -25,7 +26,7 @@ def run_doctor(arguments: argparse.Namespace) -> int:
     """Print the doctor's findings; 1 if one needs a fix."""
     from ctxlab.lab.doctor import examine
 
-    return 0 if examine() else 1
+    return 0 if examine(summary=True) else 1
 
 
 def add_replay(commands: Any) -> None:

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,45 @@ def test_one_fix_makes_exit_code_1(
     assert capsys.readouterr().out.splitlines()[1] == "FIX  data      do this"
 
 
+def test_the_last_line_is_for_sending_in(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(doctor.platform, "system", lambda: "Linux")
+    monkeypatch.setattr(doctor.platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(sys, "version_info", (3, 12, 1))
+    monkeypatch.setattr(doctor, "checks", lambda: [Finding("data", True, "fine")])
+    main(["doctor"])
+    pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    version = pyproject["project"]["version"]
+    assert capsys.readouterr().out.splitlines()[-1] == (
+        f"doctor: ok, ctxlab {version}, python 3.12, Linux x86_64"
+    )
+
+
+def test_the_last_line_names_what_is_to_fix() -> None:
+    found = [Finding(subject, False, "") for subject in ("kernel", "data")]
+    line = doctor.summary_line([Finding("python", True, "fine"), *found])
+    assert line.startswith("doctor: FIX kernel data, ctxlab ")
+
+
+def test_an_installed_wheel_has_its_own_version(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    install(monkeypatch, ctxlab="9.8.7")
+    assert doctor.own_version(None) == "9.8.7"
+    install(monkeypatch)
+    assert doctor.own_version(None) == "unknown"
+
+
+def test_a_lesson_shows_no_line_that_differs_between_machines(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(doctor, "checks", lambda: [Finding("data", True, "fine")])
+    lines: list[str] = []
+    doctor.examine(lines.append)
+    assert lines == ["ok   data      fine"]
+
+
 def test_every_subject_is_looked_at_once() -> None:
     assert [finding.subject for finding in doctor.checks()] == SUBJECTS
 
@@ -83,6 +123,7 @@ def test_works_without_a_single_package(tmp_path: Path) -> None:
     lines = done.stdout.splitlines()
     assert done.returncode == 1, done.stderr
     assert done.stderr == ""
+    assert lines.pop().startswith("doctor: FIX packages kernel widgets, ctxlab ")
     assert [line.split()[1] for line in lines] == SUBJECTS
     assert "missing: langchain, langgraph, pydantic, pyyaml" in lines[1]
     assert lines[1].endswith("run: python start.py")

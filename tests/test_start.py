@@ -31,6 +31,7 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.setattr(module, "VENV", venv)
     monkeypatch.setattr(module, "STAMP", venv / "stamp.txt")
     monkeypatch.setattr(module, "MODEL", venv / "share" / module.MODEL.name)
+    monkeypatch.setattr(module, "BUNDLE", tmp_path / "bundle")
     monkeypatch.setattr(module, "FIRST_LESSON", tmp_path / "notebooks" / "00.ipynb")
     monkeypatch.delenv("CTXLAB_INSTALLER", raising=False)
     monkeypatch.setattr(module.shutil, "which", lambda name: None)
@@ -48,6 +49,7 @@ class Runs:
         self.module = module
         self.commands: list[str] = []
         self.fails: Callable[[str], bool] = lambda command: False
+        self.kind = "python 3.12, Linux x86_64"
         self.output = "error: Failed to fetch\n  caused by: dns error: no such host"
 
     def __call__(self, command: list[str]) -> tuple[int, str]:
@@ -59,6 +61,8 @@ class Runs:
             python = self.module.venv_python()
             python.parent.mkdir(parents=True)
             python.touch()
+        if self.module.PRINT_KIND in command:
+            return 0, f"{self.kind}\n"
         return 0, ""
 
     def installs(self) -> list[str]:
@@ -106,7 +110,7 @@ def test_help_sets_nothing_up(
 
 
 def test_an_unknown_command_is_one_sentence(start: ModuleType) -> None:
-    with pytest.raises(SystemExit, match="knows lab, test, local-model, not 'tset'"):
+    with pytest.raises(SystemExit, match="knows lab, test, doctor, .*, not 'tset'"):
         start.main(["tset"])
     assert start.run.commands == []
 
@@ -195,7 +199,8 @@ def test_no_network_is_one_sentence(start: ModuleType) -> None:
     with pytest.raises(SystemExit) as stopped:
         start.set_up()
     assert str(stopped.value) == (
-        "No network: the first call needs one, to download the packages"
+        "No network: the first call needs one, to download the packages; or the folder "
+        "bundle that `python start.py bundle` made on a like machine"
     )
 
 
@@ -221,6 +226,133 @@ def test_uv_makes_the_venv_where_python_cannot(
     monkeypatch.setattr(start.shutil, "which", lambda name: "/tools/uv")
     start.set_up()
     assert start.run.commands[0].startswith("/tools/uv venv --python ")
+
+
+def test_doctor_examines_the_venv(start: ModuleType) -> None:
+    start.main(["doctor"])
+    assert start.became == [[str(start.venv_python()), "-m", "ctxlab", "doctor"]]
+
+
+# --- the bundle -----------------------------------------------------------------
+
+
+class Collects(Runs):
+    """Stands for `run`; what pip would collect lies in the folder afterwards."""
+
+    wheels = ("ctxlab-0.1.0-py3-none-any.whl", "plotly-7.1.0-py3-none-any.whl")
+
+    def __call__(self, command: list[str]) -> tuple[int, str]:
+        done = super().__call__(command)
+        if "wheel" in command:
+            folder = Path(command[command.index("--wheel-dir") + 1])
+            folder.mkdir()
+            for wheel in self.wheels[: 1 if done[0] else None]:
+                (folder / wheel).write_bytes(b"0" * 1_500_000)
+        return done
+
+
+@pytest.fixture
+def collecting(start: ModuleType, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.setattr(start, "run", Collects(start))
+    return start
+
+
+def test_bundle_collects_pinned_wheels_of_the_course_and_ctxlab_itself(
+    collecting: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    collecting.main(["bundle"])
+    (line,) = [line for line in collecting.run.commands if " pip wheel " in line]
+    assert f"--constraint {collecting.ROOT / 'constraints.txt'}" in line
+    assert line.endswith(f"{collecting.ROOT}[test]")
+    assert {file.name for file in collecting.BUNDLE.iterdir()} == {
+        *Collects.wheels,
+        collecting.MADE_FOR,
+    }
+    assert collecting.became == []
+    said = capsys.readouterr().out
+    assert "bundle holds 2 packages, 3 MB, for python 3.12, Linux x86_64." in said
+    assert 'pip install --no-index --find-links bundle "ctxlab[lab]"' in said
+
+
+def test_a_new_bundle_replaces_the_old_one(collecting: ModuleType) -> None:
+    collecting.main(["bundle"])
+    (collecting.BUNDLE / "old.whl").touch()
+    collecting.main(["bundle"])
+    assert not (collecting.BUNDLE / "old.whl").exists()
+
+
+def test_a_bundle_that_fails_leaves_the_old_one(collecting: ModuleType) -> None:
+    collecting.main(["bundle"])
+    collecting.run.fails = lambda line: " pip wheel " in line
+    with pytest.raises(SystemExit, match="^No network: a bundle is made where"):
+        collecting.main(["bundle"])
+    collecting.run.output = "No space left on device"
+    with pytest.raises(SystemExit, match="left on device\\nThe bundle could not be"):
+        collecting.main(["bundle"])
+    assert len(list(collecting.BUNDLE.glob("*.whl"))) == len(Collects.wheels)
+
+
+def test_where_uv_made_the_venv_pip_comes_first(
+    collecting: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collecting.set_up()
+    monkeypatch.setattr(collecting.shutil, "which", lambda name: "/tools/uv")
+    collecting.run.fails = lambda line: line.endswith(" pip --version")
+    collecting.make_bundle(collecting.venv_python())
+    lines = collecting.run.commands
+    brought = f"/tools/uv pip install --python {collecting.venv_python()} pip"
+    assert lines.index(brought) < next(n for n, x in enumerate(lines) if " wheel " in x)
+
+
+def test_bundle_takes_no_arguments(collecting: ModuleType) -> None:
+    with pytest.raises(SystemExit, match="bundle takes no arguments, not '--all'"):
+        collecting.main(["bundle", "--all"])
+
+
+def put_bundle(start: ModuleType, kind: str) -> None:
+    start.BUNDLE.mkdir()
+    (start.BUNDLE / start.MADE_FOR).write_text(f"{kind}\n", encoding="utf-8")
+
+
+def test_a_bundle_is_installed_from_without_the_network(
+    start: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put_bundle(start, start.run.kind)
+    start.set_up()
+    installs = [line for line in start.run.commands if " install " in line]
+    assert len(installs) == 2  # uv, and the rest by uv
+    for line in installs:
+        assert f" --no-index --find-links {start.BUNDLE}" in line
+    assert "Installing the packages from bundle with uv" in capsys.readouterr().out
+
+
+def test_a_bundle_that_is_not_enough_is_said_and_the_network_is_tried(
+    start: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put_bundle(start, start.run.kind)
+    start.run.fails = lambda line: "--no-index" in line
+    start.set_up()
+    assert "--no-index" not in start.run.installs()[-1]
+    assert "bundle does not hold all of them" in capsys.readouterr().out
+
+
+def test_a_bundle_for_another_kind_of_machine_is_not_used(
+    start: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put_bundle(start, "python 3.13, Darwin arm64")
+    start.set_up()
+    assert not any("--no-index" in line for line in start.run.commands)
+    assert capsys.readouterr().out.count(
+        "bundle is for python 3.13, Darwin arm64, not python 3.12, Linux x86_64"
+    )
+
+
+def test_git_ignores_the_bundle() -> None:
+    ignored = (START.parent / ".gitignore").read_text("utf-8").splitlines()
+    assert {"bundle/", "bundle.part/"} <= set(ignored)
+
+
+# --- the local model ------------------------------------------------------------
 
 
 class Downloads(Runs):

@@ -4,7 +4,7 @@
 
 Uses the standard library alone, so it can say what is missing when anything is. A
 good line names no version or path: it reads the same on every machine, and a notebook
-can show it.
+can show it. On the command line a last line sums up, for who prepares a workshop.
 
 Left out: keys and networks of real providers; no lesson needs one. Lesson:
 00_start_here.
@@ -12,9 +12,10 @@ Left out: keys and networks of real providers; no lesson needs one. Lesson:
 
 import json
 import os
+import platform
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, requires, version
@@ -38,12 +39,39 @@ class Finding:
         return f"{'ok ' if self.ok else 'FIX'}  {self.subject:<9} {self.text}"
 
 
-def examine(say: Callable[[str], None] = print) -> bool:
-    """Print a line for each check, in a fixed order; tell whether all are well."""
+def examine(say: Callable[[str], None] = print, summary: bool = False) -> bool:
+    """Print a line for each check, in a fixed order; tell whether all are well.
+
+    With `summary`, one more line sums up; it names this machine's kind.
+    """
     findings = list(checks())
     for finding in findings:
         say(str(finding))
+    if summary:
+        say(summary_line(findings))
     return all(finding.ok for finding in findings)
+
+
+def summary_line(findings: Sequence[Finding]) -> str:
+    """Return the line to send in: well or what to fix, and what a bundle must suit."""
+    broken = [finding.subject for finding in findings if not finding.ok]
+    python = ".".join(map(str, sys.version_info[:2]))
+    parts = [
+        f"FIX {' '.join(broken)}" if broken else "ok",
+        f"ctxlab {own_version(checkout())}",
+        f"python {python}",
+        f"{platform.system()} {platform.machine()}",
+    ]
+    return f"doctor: {', '.join(parts)}"
+
+
+def own_version(root: Path | None) -> str:
+    """Return the version of this checkout, else of the installed package."""
+    if root is not None:
+        text = (root / "pyproject.toml").read_text("utf-8")
+        if found := re.search(r'^version = "([^"]+)"', text, re.MULTILINE):
+            return found[1]
+    return installed_version("ctxlab") or "unknown"
 
 
 def checks() -> Iterator[Finding]:
