@@ -1,10 +1,12 @@
 """Charts, tables and the vocabulary: what they say, and that they can be read."""
 
+import ast
 import json
 import re
 import subprocess
 import sys
 from itertools import combinations
+from pathlib import Path
 
 import pytest
 from langchain_core.messages import (
@@ -14,11 +16,14 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
+from ctxlab import panels
 from ctxlab.panels import charts
 from ctxlab.panels.charts import Chart, composition, curves, timeline
 from ctxlab.panels.live import LiveChart
 from ctxlab.panels.tables import table, width
 from ctxlab.panels.vocabulary import KINDS, kind_of
+
+LESSONS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
 
 
 def calls_of(*sizes: int, compact: tuple[int, ...] = (), refuse: tuple[int, ...] = ()):
@@ -330,10 +335,36 @@ def test_panels_load_nothing_until_a_name_is_used():
     assert ran.stdout.strip() == "[]"
 
 
-def test_an_unknown_name_is_refused_with_the_known_ones():
-    from ctxlab import panels
+def test_import_ctxlab_loads_no_plotting():
+    code = (
+        "import sys, ctxlab, ctxlab.panels\n"
+        "print(sorted({'plotly', 'ipywidgets', 'anywidget'} & set(sys.modules)))"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.strip() == "[]"
 
-    with pytest.raises(AttributeError, match=r"no .plot.; it has .*timeline"):
-        _ = panels.plot
+
+def test_every_name_of_the_package_is_the_one_of_its_module():
+    assert dir(panels) == sorted(panels.__all__)
     for name in panels.__all__:
         assert getattr(panels, name) is not None
+    with pytest.raises(AttributeError, match="'ctxlab.panels' has no attribute 'plot'"):
+        _ = panels.plot
+
+
+def names_imported_from_panels(notebook):
+    """Yield what a lesson imports from the panels: names and modules."""
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    for node in ast.walk(ast.parse("\n".join(code))):
+        if isinstance(node, ast.ImportFrom) and "ctxlab.panels" in str(node.module):
+            yield from (alias.name for alias in node.names)
+
+
+@pytest.mark.parametrize("notebook", LESSONS, ids=lambda path: path.name[:2])
+def test_what_a_lesson_imports_from_the_panels_is_in_the_package(notebook):
+    modules = {path.stem for path in Path(panels.__file__).parent.glob("*.py")}
+    imported = set(names_imported_from_panels(notebook))
+    assert imported <= {*panels.__all__, *modules}

@@ -147,6 +147,29 @@ def curves(
     return Chart(figure, _say_curves)
 
 
+def levels(lines: Mapping[str, float]) -> list[dict[str, Any]]:
+    """Return lines across a chart as plotly's shapes: values and labels, by name.
+
+    >>> [(line["name"], line["y0"]) for line in levels({"limit": 9_000})]
+    [('limit', 9000)]
+    """
+    return [
+        {
+            "type": "line",
+            "name": name,
+            **{"xref": "x domain", "x0": 0, "x1": 1},
+            **{"yref": "y", "y0": level, "y1": level},
+            "line": {"color": GREY, "dash": "dash"},
+            "label": {
+                "text": f"{name} {level:,}",
+                "textposition": "start",
+                "font": {"color": GREY},
+            },
+        }
+        for name, level in lines.items()
+    ]
+
+
 def _bar(kind: Kind, places: list[int], parts: list[Mapping[str, float]]) -> go.Bar:
     tokens = [_rounded(of_call.get(kind.name, 0)) for of_call in parts]
     return go.Bar(
@@ -195,15 +218,7 @@ def _styled(
         xaxis={**axis, "title": {"text": x, "standoff": 4}, "separatethousands": True},
         yaxis={**axis, "title": y, "separatethousands": True, "automargin": True},
     )
-    for name, level in (lines or {}).items():
-        label = {
-            "text": f"{name} {level:,}",
-            "textposition": "start",
-            "font_color": GREY,
-        }
-        figure.add_hline(
-            y=level, name=name, line={"color": GREY, "dash": "dash"}, label=label
-        )
+    figure.layout.shapes = levels(lines or {})
     return figure
 
 

@@ -28,7 +28,6 @@ import ipywidgets as widgets  # type: ignore[import-untyped]
 from ctxlab.panels.charts import Chart
 from ctxlab.panels.live import LiveChart
 
-WIDTH = 960  # pixels; a notebook on a page of 1,280 shows about 1,080
 KNOB_WIDTH = "340px"
 
 
@@ -51,9 +50,6 @@ class Panel(widgets.VBox):  # type: ignore[misc]
         self._defaults = self.values()
         chart = draw(**self._defaults)
         self.chart = LiveChart(chart)
-        # A width of its own: a figure that fits itself to a box which is not laid out
-        # yet (a cell below the fold) comes out narrow, or blank.
-        self.chart.update_layout(width=WIDTH, autosize=False)
         self.said = widgets.HTML(escape(chart.sentence))
         self.said.add_class("ctxlab-said")
         reset = widgets.Button(description="Reset", layout={"width": "80px"})

@@ -1,8 +1,7 @@
 """A chart that a slider can move, and that still prints as its sentence.
 
-`plotly.FigureWidget` prints random ids, which no strict notebook test can compare;
-`LiveChart` prints what the chart says instead. It keeps its traces and replaces
-their data, which is quicker than drawing anew.
+It keeps its traces, and sends the browser only what has changed in them, which is
+quicker than drawing anew.
 
 >>> from ctxlab.panels.charts import curves
 >>> live = LiveChart(curves([1, 2], {"total": [10, 20]}))
@@ -13,19 +12,20 @@ total: 10 at 1 to 90 at 2
 Needs ipywidgets and anywidget (extra `lab`). Lesson: 12_tune_on_a_transcript.
 """
 
-from typing import Any
-
-import plotly.graph_objects as go  # type: ignore[import-untyped]
-
 from ctxlab.panels.charts import Chart
+from ctxlab.panels.fitted import FittedFigure
 
 
-class LiveChart(go.FigureWidget):  # type: ignore[misc]
-    """A widget that shows one chart after another, in place."""
+class LiveChart(FittedFigure):
+    """A widget that shows one chart after another, in place.
+
+    Args:
+        chart: The first one.
+    """
 
     def __init__(self, chart: Chart) -> None:
-        super().__init__(chart.figure)
-        self._sentence = chart.sentence
+        super().__init__(chart.figure, chart.sentence)
+        self._shown = chart.figure.to_plotly_json()
 
     def show(self, chart: Chart) -> None:
         """Replace what is drawn by another chart of the same form.
@@ -38,19 +38,13 @@ class LiveChart(go.FigureWidget):  # type: ignore[misc]
                 f"this chart draws {len(self.data)} traces, the new one "
                 f"{len(chart.figure.data)}; make a new LiveChart"
             )
+        old, new = self._shown, chart.figure.to_plotly_json()
         with self.batch_update():
-            for mine, new in zip(self.data, chart.figure.data, strict=True):
-                mine.update(new.to_plotly_json(), overwrite=False)
-            self.layout.shapes = chart.figure.layout.shapes
+            for trace, was, now in zip(
+                self.data, old["data"], new["data"], strict=True
+            ):
+                trace.update({k: v for k, v in now.items() if was.get(k) != v})
+            if old["layout"].get("shapes") != new["layout"].get("shapes"):
+                self.layout.shapes = chart.figure.layout.shapes
             self.layout.yaxis.range = chart.figure.layout.yaxis.range
-        self._sentence = chart.sentence
-
-    def __repr__(self) -> str:
-        return self._sentence
-
-    def _repr_mimebundle_(self, *args: Any, **kwargs: Any) -> Any:
-        bundle = super()._repr_mimebundle_(*args, **kwargs)
-        data = bundle[0] if isinstance(bundle, tuple) else bundle
-        if data is not None:
-            data["text/plain"] = repr(self)
-        return bundle
+        self._shown, self._sentence = new, chart.sentence

@@ -25,7 +25,8 @@ from typing import Any
 
 import ipywidgets as widgets  # type: ignore[import-untyped]
 
-from ctxlab.panels.tuner_chart import TunerChart, with_sentence
+from ctxlab.panels.fitted import with_sentence
+from ctxlab.panels.tuner_chart import TunerChart
 from ctxlab.panels.tuner_text import parts_line, signals
 from ctxlab.records import CallRecord
 

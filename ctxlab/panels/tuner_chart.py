@@ -16,9 +16,8 @@ Lesson: 12_tune_on_a_transcript.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import plotly.graph_objects as go  # type: ignore[import-untyped]
-
-from ctxlab.panels.charts import EVENTS, say_timeline, timeline
+from ctxlab.panels.charts import EVENTS, levels, say_timeline, timeline
+from ctxlab.panels.fitted import FittedFigure
 from ctxlab.panels.vocabulary import KINDS
 from ctxlab.records import CallRecord
 
@@ -27,7 +26,7 @@ EVENT_OF = {"compact": "compaction", "recover": "compaction", "refuse": "refusal
 ROOM = 1.12
 
 
-class TunerChart(go.FigureWidget):  # type: ignore[misc]
+class TunerChart(FittedFigure):
     """A timeline of calls that knobs can move.
 
     Args:
@@ -42,10 +41,10 @@ class TunerChart(go.FigureWidget):  # type: ignore[misc]
         lines: Mapping[str, int],
         clicked: Callable[[int], Any] | None = None,
     ) -> None:
-        super().__init__(timeline(calls, lines=lines).figure)
-        self.update_layout(height=HEIGHT, bargap=0.05, hovermode="x")
-        self._drawn_lines = dict(lines)
-        self._sentence = str(say_timeline(self, "call"))
+        drawn = timeline(calls, lines=lines)
+        drawn.figure.update_layout(height=HEIGHT, bargap=0.05, hovermode="x")
+        super().__init__(drawn.figure, drawn.sentence)
+        self._lines = dict(lines)
         if clicked:
             for trace in self.data:
                 trace.on_click(lambda _, points, __: _tell(clicked, points))
@@ -58,38 +57,33 @@ class TunerChart(go.FigureWidget):  # type: ignore[misc]
         top = max([*totals, *lines.values(), 1])
         with self.batch_update():
             for trace, tokens in zip(self.data, columns, strict=False):
-                if trace.x is None or tuple(trace.x) != tuple(places):
-                    trace.x = places
-                if trace.y is None or tuple(trace.y) != tuple(tokens):
-                    trace.update(y=tokens, showlegend=any(tokens))
+                _move(trace, places, tokens, any(tokens))
             for trace, (name, _) in zip(self.data[len(KINDS) :], EVENTS, strict=True):
                 at = [n for n in places if EVENT_OF.get(calls[n - 1].action) == name]
                 tops = [totals[n - 1] + 0.05 * max(totals) for n in at]
-                trace.update(x=at, y=tops, showlegend=bool(at))
-            if dict(lines) != self._drawn_lines:
-                self.layout.shapes = timeline([], lines=lines).figure.layout.shapes
-                self._drawn_lines = dict(lines)
+                _move(trace, at, tops, bool(at))
+            self._draw_lines(dict(lines))
             self.layout.yaxis.range = [0, ROOM * top]
         self._sentence = say_timeline(self, "call")
 
-    @property
-    def sentence(self) -> str:
-        """What the chart shows, in one line."""
-        return self._sentence
+    def _draw_lines(self, lines: dict[str, int]) -> None:
+        """Move the lines; draw them anew only where there are others."""
+        if list(lines) != list(self._lines):
+            self.layout.shapes = levels(lines)
+        elif lines != self._lines:
+            for shape, moved in zip(self.layout.shapes, levels(lines), strict=True):
+                if shape.y0 != moved["y0"]:
+                    shape.y0 = shape.y1 = moved["y0"]
+                    shape.label.text = moved["label"]["text"]
+        self._lines = lines
 
-    def __repr__(self) -> str:
-        return self._sentence
 
-    def _repr_mimebundle_(self, *args: Any, **kwargs: Any) -> Any:
-        return with_sentence(super()._repr_mimebundle_(*args, **kwargs), repr(self))
-
-
-def with_sentence(bundle: Any, sentence: str) -> Any:
-    """Return a widget's mime bundle with a sentence as its text form."""
-    data = bundle[0] if isinstance(bundle, tuple) else bundle
-    if data is not None:
-        data["text/plain"] = sentence
-    return bundle
+def _move(trace: Any, places: list[int], tokens: list[Any], named: bool) -> None:
+    """Give a trace its values and its name in the legend; send only what is new."""
+    for name, value in (("x", places), ("y", tokens), ("showlegend", named)):
+        now = trace[name]
+        if value != (list(now) if isinstance(value, list) and now is not None else now):
+            trace[name] = value
 
 
 def _tell(clicked: Callable[[int], Any], points: Any) -> None:

@@ -25,8 +25,9 @@ from ctxlab.lab.what_ifs.presets import PRESETS, Configuration, preset
 from ctxlab.lab.what_ifs.suggested import Suggestion, suggested
 from ctxlab.lab.what_ifs.totals import Rates, Totals
 from ctxlab.panels.charts import timeline
+from ctxlab.panels.fitted import with_sentence
 from ctxlab.panels.report import html_report
-from ctxlab.panels.tuner_chart import TunerChart, with_sentence
+from ctxlab.panels.tuner_chart import TunerChart
 from ctxlab.panels.tuner_controls import Controls
 from ctxlab.panels.tuner_knobs import Knobs, first_knobs, lines_of
 from ctxlab.panels.tuner_sides import Side

@@ -105,8 +105,9 @@ def chromium(executable: str, asked: list[str], **options: Any) -> Iterator[Any]
 
 
 def run_all(page: Any, url: str, notebook: str) -> None:
-    """Open a notebook and run all its cells."""
-    page.goto(f"{url}/lab/tree/{notebook}?token={TOKEN}")
+    """Open a notebook in a workspace of its own, without others' tabs; run its cells."""
+    workspace = notebook.removesuffix(".ipynb")
+    page.goto(f"{url}/lab/workspaces/{workspace}/tree/{notebook}?token={TOKEN}")
     page.wait_for_selector(".jp-NotebookPanel", timeout=60_000)
     page.get_by_text("| Idle").first.wait_for(timeout=60_000)
     page.evaluate("void window.jupyterapp.commands.execute('notebook:run-all-cells')")
