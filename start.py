@@ -261,7 +261,8 @@ def make_bundle(python: Path) -> None:
         run([shutil.which("uv") or "uv", "pip", "install", "--python", pip[0], "pip"])
     pins = ["--constraint", str(ROOT / "constraints.txt")]
     collect = [*pip, "wheel", "--quiet", "--wheel-dir", str(part), *pins]
-    code, output = run([*collect, f"{ROOT}[test]"])
+    # The build backend asks for editables, too, when it installs a checkout.
+    code, output = run([*collect, f"{ROOT}[test]", "editables"])
     if code and NETWORK_TROUBLE.search(output):
         sys.exit("No network: a bundle is made where there is one")
     if code:

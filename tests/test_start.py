@@ -263,7 +263,7 @@ def test_bundle_collects_pinned_wheels_of_the_course_and_ctxlab_itself(
     collecting.main(["bundle"])
     (line,) = [line for line in collecting.run.commands if " pip wheel " in line]
     assert f"--constraint {collecting.ROOT / 'constraints.txt'}" in line
-    assert line.endswith(f"{collecting.ROOT}[test]")
+    assert line.endswith(f"{collecting.ROOT}[test] editables")
     assert {file.name for file in collecting.BUNDLE.iterdir()} == {
         *Collects.wheels,
         collecting.MADE_FOR,
