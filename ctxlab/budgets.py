@@ -53,11 +53,10 @@ class Budget:
 
     def due(self, tokens: int, messages: int) -> bool:
         """Return whether a request of this size must be compacted."""
-        sizes = {"tokens": tokens, "messages": messages}
         if self.limit and tokens >= SAFE_SHARE * self.limit:
             return True
         return any(
-            all(sizes[unit] >= amount for unit, amount in needed.items())
+            tokens >= needed.get("tokens", 0) and messages >= needed.get("messages", 0)
             for needed in self.conditions
         )
 

@@ -1,8 +1,10 @@
 """A conversation measured once: sums, digests, edits, reloads, forks and threads."""
 
+import gc
 import os
 import subprocess
 import sys
+import weakref
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -63,12 +65,13 @@ def assert_as_if_fresh(history: History, messages: Sequence[BaseMessage]) -> Non
     """Compare a history with a measurement by a meter that knows nothing."""
     fresh = HistoryMeter(ScriptCounter()).measure(messages)
     assert len(history) == len(messages)
-    assert all(a is b for a, b in zip(history.messages, messages, strict=True))
+    assert history.messages == list(messages)
     places = range(len(messages) + 1)
     assert [history.tokens(at) for at in places] == [fresh.tokens(at) for at in places]
     assert [history.digest(at) for at in places] == [fresh.digest(at) for at in places]
     assert history.parts() == fresh.parts()
-    assert list(history.answers) == list(fresh.answers)
+    assert history.answers() == fresh.answers()
+    assert history.answer_count == len(fresh.answers())
     assert history.newest_user == fresh.newest_user
 
 
@@ -123,7 +126,7 @@ class TestMeasuring:
     def test_an_empty_history(self) -> None:
         history = HistoryMeter(ScriptCounter()).measure([])
         assert (len(history), history.tokens(), history.newest_user) == (0, 0, None)
-        assert list(history.answers) == []
+        assert history.answers() == []
         assert history.first_index_within(10) == 0
         assert history.digest(0) == HistoryMeter(ScriptCounter()).measure(
             talk(1)
@@ -137,20 +140,11 @@ class TestMeasuring:
         messages = [HumanMessage("q"), AIMessage("a"), summary, AIMessage("b")]
         assert meter.measure(messages).newest_user == 0
 
-    def test_answers_carry_usage_or_an_entry_of_ours(self) -> None:
-        usage: Any = {"input_tokens": 9, "output_tokens": 1, "total_tokens": 10}
-        messages = [
-            HumanMessage("q"),
-            AIMessage("plain"),
-            AIMessage("billed", usage_metadata=usage),
-            AIMessage("noted", response_metadata={"ctxlab": {"cut": 0}}),
-            AIMessage("other", response_metadata={"model_name": "m"}),
-        ]
-        meter = HistoryMeter(ScriptCounter())
-        assert list(meter.measure(messages).answers) == [2, 3]
-        # Usage is not content: a reload with other usage has other answers.
-        without = [m.model_copy(update={"usage_metadata": None}) for m in messages]
-        assert list(meter.measure(without).answers) == [3]
+    def test_the_newest_answers_are_the_last_ai_messages(self) -> None:
+        history = HistoryMeter(ScriptCounter()).measure(talk(3))
+        assert history.answers() == [2, 4, 6, 8, 10, 12]
+        assert history.answers(2) == [10, 12]
+        assert (history.answers(0), history.answer_count) == ([], 6)
 
     @pytest.mark.parametrize("bound", ["max_histories", "max_characters"])
     def test_a_bound_below_one_is_refused(self, bound: str) -> None:
@@ -190,11 +184,55 @@ class TestCountingOnlyWhatIsNew:
             assert edited[place].id == messages[place].id
             assert_as_if_fresh(meter.measure(edited), edited)
 
-    def test_an_equal_object_in_its_place_is_handed_back(self) -> None:
+    def test_an_equal_object_in_its_place_changes_nothing(self) -> None:
         meter, messages = HistoryMeter(ScriptCounter()), talk(20)
         meter.measure(messages)
         messages[7] = messages[7].model_copy()
         assert_as_if_fresh(meter.measure(messages), messages)
+
+    def test_after_a_run_no_message_is_held_and_nothing_is_counted_anew(self) -> None:
+        spy = SpyCounter()
+        meter, messages = HistoryMeter(spy), talk(5)
+        history = meter.measure(messages)
+        held = [weakref.ref(message) for message in messages]
+        history.release()
+        again = reloaded(messages)
+        del history, messages
+        spy.asked.clear()
+        gc.collect()
+        assert not any(ref() for ref in held)
+        assert_as_if_fresh(meter.measure(again), again)
+        assert not spy.asked
+
+    def test_a_release_leaves_the_run_of_another_thread_alone(self) -> None:
+        meter, messages = HistoryMeter(ScriptCounter()), talk(2)
+        mine, theirs = meter.measure(messages), meter.measure(reloaded(messages))
+        mine.release()
+        assert theirs.line.objects == theirs.messages
+        assert_as_if_fresh(mine, messages)
+
+    @pytest.mark.parametrize(
+        ("place", "change"),
+        [
+            (1, {"name": "planner"}),
+            (2, {"tool_calls": [{"name": "f", "args": {"a": 2}, "id": "c1"}]}),
+            (3, {"status": "error"}),
+            (3, {"tool_call_id": "c9"}),
+            (4, {"content": [{"type": "text", "text": "in blocks"}]}),
+        ],
+        ids=["name", "args", "status", "call id", "blocks"],
+    )
+    def test_a_reload_with_one_field_changed_is_seen(
+        self, place: int, change: dict[str, Any]
+    ) -> None:
+        meter, messages = HistoryMeter(ScriptCounter()), talk(3)
+        before = meter.measure(messages)
+        again = reloaded(messages)
+        again[place] = again[place].model_copy(update=change)
+        after = meter.measure(again)
+        assert_as_if_fresh(after, again)
+        assert after.digest(place) == before.digest(place)
+        assert after.digest(place + 1) != before.digest(place + 1)
 
     def test_deletions_forks_and_prefixes(self) -> None:
         meter, messages = HistoryMeter(ScriptCounter()), talk(10)
@@ -244,7 +282,7 @@ class TestCountingOnlyWhatIsNew:
         meter = HistoryMeter(spy, max_histories=2, max_characters=10_000)
         for i in range(200):
             meter.measure([HumanMessage(f"{i} " * 200)])
-        assert len(meter._histories) == 2
+        assert len(meter._lines) == 2
         held = len(meter._memo._young) + len(meter._memo._old)
         assert held * 400 <= 2 * 10_000
         meter.measure([HumanMessage("199 " * 200)])  # new object, content remembered

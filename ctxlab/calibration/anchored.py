@@ -13,7 +13,7 @@ Left out here: the price of the answer itself, which its own output tokens tell 
 (`estimates.py`). Lesson: 07_fit_the_overhead.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ctxlab.calibration.lines import Line, check_scales
@@ -113,8 +113,7 @@ class AnchoredCalibration:
         """Return the line, or None without a usable sample."""
         track = AnchoredTrack(self, fixed_tokens)
         older = max(0, len(samples) - self.window)
-        for sample in [*samples[: min(1, older)], *samples[older:]]:
-            track.add(sample)
+        track.learn([*samples[: min(1, older)], *samples[older:]])
         return track.line(fixed_tokens)
 
     def jumps(
@@ -181,6 +180,11 @@ class AnchoredTrack:
             deviation=self.deviation,
             dropped=self.dropped,
         )
+
+    def learn(self, samples: Iterable[UsageSample]) -> None:
+        """Learn these samples, newer than all before, oldest first."""
+        for sample in samples:
+            self.add(sample)
 
     def add(self, sample: UsageSample) -> None:
         """Learn one more sample, newer than all before; pass over an unusable one."""

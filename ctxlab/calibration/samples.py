@@ -79,9 +79,10 @@ def usable_input_tokens(usage: Mapping[str, Any] | None) -> int | None:
     if tokens is None or tokens <= 0:
         return None
     details = usage.get("input_token_details")
-    parts = details if isinstance(details, Mapping) else {}
+    if not details or not isinstance(details, Mapping):
+        return int(tokens)
     cached = sum(
-        max(0.0, _number(parts.get(key)) or 0.0)
+        max(0.0, _number(details.get(key)) or 0.0)
         for key in ("cache_read", "cache_creation")
     )
     return int(tokens if tokens >= cached else tokens + cached)

@@ -24,7 +24,7 @@ from ctxlab.records import Action, CallRecord, whole_parts
 from ctxlab.summaries import is_summary, language_of
 from ctxlab.views import LiveView
 
-ANSWERS_TO_SEARCH = 8
+ANSWERS_TO_SEARCH = 16
 ABSURD = 2  # times the limit: a limit may leave half of a window to the answer
 BISECTIONS = 24  # to less than a token, from a window of ten million
 
@@ -33,8 +33,8 @@ class Call:
     """State of one model call.
 
     Attributes:
-        history: The messages of the conversation, measured.
-        answers: Indices of the AI messages that carry a bill or a view.
+        messages: The whole history, oldest first.
+        history: The same, measured.
         newest_user: Index of the newest user message, or None.
         live: The view that the request will carry.
         estimate: Size of the request as it stands.
@@ -44,8 +44,8 @@ class Call:
     def __init__(self, policy: Policy, request: ModelRequest[Any]) -> None:
         self.policy = policy
         self.request = request
+        self.messages: Sequence[BaseMessage] = request.messages
         self.history = policy.meter.measure(request.messages)
-        self.answers = self.history.answers
         self.newest_user = self.history.newest_user
         self.conversation = conversation_name(request.runtime, self.history)
         self.fixed = policy.fixed_parts.of(request)
@@ -61,15 +61,10 @@ class Call:
         self.before_tokens = self.estimate.effective
 
     @property
-    def messages(self) -> Sequence[BaseMessage]:
-        """The whole history, oldest first."""
-        return self.request.messages
-
-    @property
     def local(self) -> float:
         """Counted tokens of the messages the request carries."""
         tail = self.history.tokens(self.live.view.tail)
-        return sum(self.live.head.values()) + tail
+        return tail + sum(self.live.head.values()) if self.live.head else tail
 
     @property
     def fixed_overhead(self) -> float:
@@ -218,7 +213,7 @@ class Call:
         return self.policy.fits.fit(
             self.conversation,
             self.messages,
-            self.answers,
+            self.history,
             self.fixed.tokens,
         )
 
@@ -226,7 +221,7 @@ class Call:
         """Return the last bill plus what was added, if this request extends it."""
         if not self.policy.settings.use_reported_usage:
             return None
-        for index in reversed(self.answers[-ANSWERS_TO_SEARCH:]):
+        for index in reversed(self.history.answers(ANSWERS_TO_SEARCH)):
             message = self.messages[index]
             entry = entry_of(message)
             if entry.get("refused"):

@@ -52,6 +52,8 @@ def protect(
         refused = yield from reduce(call)
         response = refuse(call, refused) if refused else (yield from attempt(call))
     yield from tell(call, response)
+    if not goes_on(response):
+        call.history.release()
     return response
 
 
@@ -101,7 +103,7 @@ def worth_trimming(call: Call, ceiling: int) -> bool:
 
 def window_was_full(call: Call) -> bool:
     """Return whether the last answer was cut off by a full window."""
-    newest = call.answers[-1:]
+    newest = call.history.answers(1)
     entry = entry_of(call.messages[newest[0]]) if newest else {}
     return bool(entry.get("window_full")) and entry.get("view", "") == call.live.key
 
@@ -164,6 +166,12 @@ def give_up(call: Call, error: Exception) -> Response:
     if call.policy.on_failure == "raise":
         raise error
     return refuse(call, "provider_overflow")
+
+
+def goes_on(response: Response) -> bool:
+    """Return whether the run comes back with these messages: for tools' results."""
+    result = response.result if isinstance(response, ModelResponse) else []
+    return any(getattr(message, "tool_calls", None) for message in result)
 
 
 def tell(call: Call, response: Response) -> Generator[Effect, Any, None]:

@@ -42,7 +42,7 @@ def recall(call: Call) -> Generator[Effect, Any, None]:
 def through_answers(call: Call) -> Generator[Effect, Any, None]:
     """Take up the view that the newest answer names, if it still holds."""
     seen: set[str] = set()
-    for index in reversed(call.answers[-ANSWERS_TO_SEARCH:]):
+    for index in reversed(call.history.answers(ANSWERS_TO_SEARCH)):
         entry = entry_of(call.messages[index])
         key = entry.get("view")
         if entry.get("refused"):

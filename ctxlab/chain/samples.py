@@ -13,9 +13,11 @@ from langchain_core.messages import BaseMessage
 
 from ctxlab.calibration import AnchoredCalibration, Calibration, Fit, UsageSample
 from ctxlab.calibration.anchored import AnchoredTrack
+from ctxlab.history import History
 
 METADATA_KEY = "ctxlab"
 BLOCK = 24
+OPENING = 8  # answers among which the first bill is looked for
 
 
 def entry_of(message: BaseMessage) -> dict[str, Any]:
@@ -61,7 +63,7 @@ class FitBook:
         self,
         conversation: str,
         messages: Sequence[BaseMessage],
-        answers: Sequence[int],
+        history: History,
         fixed_tokens: float,
     ) -> Fit | None:
         """Return what the bills of a conversation teach.
@@ -69,36 +71,39 @@ class FitBook:
         Args:
             conversation: Its name, for what is known of it already.
             messages: The whole history, oldest first.
-            answers: Indices of the answers that may carry a sample.
+            history: The same, measured.
             fixed_tokens: Today's counted system prompt and tools.
         """
-        if not answers:
+        count = history.answer_count
+        if not count:
             return None
         if not isinstance(self.calibration, AnchoredCalibration):
-            samples = _samples(messages, _window(answers))
+            samples = _window(messages, history, count)
             return self.calibration.fit(samples, fixed_tokens=fixed_tokens)
-        name = _name(conversation, messages, answers)
+        answers = [messages[index] for index in history.answers(2)]
+        name = conversation, count, _bill(answers[-1])
         track = self._tracks.get(name)
         if track is None:
-            track = self._learned(conversation, messages, answers, fixed_tokens)
+            track = self._learned(conversation, count, answers)
+            if track is None:
+                track = AnchoredTrack(self.calibration, fixed_tokens)
+                track.learn(_window(messages, history, count))
             self._remember(name, track)
         return track.line(fixed_tokens)
 
     def _learned(
-        self,
-        conversation: str,
-        messages: Sequence[BaseMessage],
-        answers: Sequence[int],
-        fixed_tokens: float,
-    ) -> AnchoredTrack:
-        """Learn one sample more than is known, or all of the window."""
-        if len(answers) > 1 and len(answers) % BLOCK:
-            before = _name(conversation, messages, answers[:-1])
-            known = self._tracks.pop(before, None)
-            if known:
-                return _taught(known.copy(), _samples(messages, answers[-1:]))
-        track = AnchoredTrack(self.calibration, fixed_tokens)  # type: ignore[arg-type]
-        return _taught(track, _samples(messages, _window(answers)))
+        self, conversation: str, count: int, answers: list[BaseMessage]
+    ) -> AnchoredTrack | None:
+        """Return what was known before the newest answer, and its sample learned."""
+        if count < 2 or count % BLOCK == 0:
+            return None
+        before = conversation, count - 1, _bill(answers[0])
+        known = self._tracks.pop(before, None)
+        if known is None:
+            return None
+        track = known.copy()  # another thread may be asking the one that was known
+        track.learn(_samples(answers[1:]))
+        return track
 
     def _remember(self, name: Hashable, track: AnchoredTrack) -> None:
         if len(self._tracks) >= self.size:
@@ -106,29 +111,22 @@ class FitBook:
         self._tracks[name] = track
 
 
-def _name(
-    conversation: str, messages: Sequence[BaseMessage], answers: Sequence[int]
-) -> Hashable:
-    """Return what a fit is known by: how many answers, and the newest bill."""
-    entry = entry_of(messages[answers[-1]])
-    bill = entry.get("local_input_tokens"), entry.get("provider_input_tokens")
-    return conversation, len(answers), bill
+def _bill(answer: BaseMessage) -> Hashable:
+    """Return what tells the samples of two answers apart."""
+    entry = entry_of(answer)
+    return entry.get("local_input_tokens"), entry.get("provider_input_tokens")
 
 
-def _window(answers: Sequence[int]) -> list[int]:
-    """Return the answers to learn from: the first of all, and those of the window."""
-    first = first_to_learn(len(answers))
-    return [*answers[: min(1, first)], *answers[first:]]
-
-
-def _samples(
-    messages: Sequence[BaseMessage], places: Iterable[int]
+def _window(
+    messages: Sequence[BaseMessage], history: History, count: int
 ) -> list[UsageSample]:
-    found = [sample_of(messages[place]) for place in places]
+    """Return the samples to learn from: the first of all, and those of the window."""
+    first = first_to_learn(count)
+    window = _samples(messages[index] for index in history.answers(count - first))
+    opening = history.answers()[: min(OPENING, first)]
+    return [*_samples(messages[index] for index in opening)[:1], *window]
+
+
+def _samples(answers: Iterable[BaseMessage]) -> list[UsageSample]:
+    found = map(sample_of, answers)
     return [sample for sample in found if sample is not None]
-
-
-def _taught(track: AnchoredTrack, samples: Iterable[UsageSample]) -> AnchoredTrack:
-    for sample in samples:
-        track.add(sample)
-    return track

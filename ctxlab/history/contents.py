@@ -15,12 +15,13 @@ Left out here: whole conversations (`lines`). Lesson: 09_summarize_the_request_o
 
 import json
 import marshal
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
+from operator import itemgetter
 from typing import Any, Protocol
 
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from pydantic_core import to_jsonable_python
 
 PARTS = ("system", "user", "assistant", "calls", "results")
@@ -39,6 +40,7 @@ _KINDS = {
     "tool": _RESULTS,
     "function": _RESULTS,
 }
+ANSWER, QUESTION, OTHER = "answer", "question", "other"
 _to_json = json.JSONEncoder(ensure_ascii=False, sort_keys=True).encode
 
 
@@ -60,12 +62,15 @@ class Size:
         tokens: Thousandths of a token, calls included.
         calls: Thousandths of a token.
         kind: Index into `PARTS`.
+        role: An AI message is an `ANSWER`, a user message that is no summary a
+            `QUESTION`.
         digest: Name of the content; made when first asked for.
     """
 
     tokens: int
     calls: int
     kind: int
+    role: str = OTHER
     digest: bytes | None = None
 
     def digest_of(self, message: BaseMessage) -> bytes:
@@ -162,7 +167,19 @@ class Memo:
         kind = _KINDS.get(message.type)
         if kind is None:
             kind = _KINDS.get(getattr(message, "role", ""), _USER)
-        return Size(tokens, calls, kind)
+        return Size(tokens, calls, kind, _role_of(message))
+
+
+def _role_of(message: BaseMessage) -> str:
+    if isinstance(message, AIMessage):
+        return ANSWER
+    user = isinstance(message, HumanMessage)
+    return QUESTION if user and _source(message.__dict__) != "summarization" else OTHER
+
+
+def _source(fields: dict[str, Any]) -> Any:
+    """Return who wrote a message that no user wrote, if it says so."""
+    return fields["additional_kwargs"].get("lc_source")
 
 
 def _is_bare(message: AIMessage) -> bool:
@@ -189,7 +206,7 @@ def content_key(message: BaseMessage) -> tuple[Any, ...] | None:
         return None
     if "tool_call_id" in fields:
         return kind, content, name, fields["tool_call_id"], fields.get("status")
-    return kind, content, name, fields.get("role")
+    return kind, content, name, fields.get("role"), _source(fields)
 
 
 def _calls_key(fields: dict[str, Any]) -> bytes | None:
@@ -198,3 +215,39 @@ def _calls_key(fields: dict[str, Any]) -> bytes | None:
     if calls or invalid or extras:
         return marshal.dumps((calls, invalid, extras), 2)
     return None
+
+
+Face = tuple[Any, ...]
+"""The fields of a message that make its content, to be compared with another's."""
+
+_COVERED = (
+    "type",
+    "content",
+    "name",
+    "tool_calls",
+    "invalid_tool_calls",
+    "tool_call_id",
+    "status",
+    "role",
+    "additional_kwargs",
+)
+
+
+class _Faces(dict[type, Callable[[dict[str, Any]], Face]]):
+    """What takes the covered fields out of a message, by its class."""
+
+    def __missing__(self, kind: type[BaseMessage]) -> Callable[[dict[str, Any]], Face]:
+        fields = [name for name in _COVERED if name in kind.model_fields]
+        self[kind] = getter = itemgetter(*fields)
+        return getter
+
+
+_faces = _Faces()
+
+
+def faces_of(messages: Iterable[BaseMessage]) -> list[Face]:
+    """Return what tells the contents of messages apart; equal faces, equal contents.
+
+    Nothing is copied or hashed: that makes a reload cheap.
+    """
+    return [_faces[type(message)](message.__dict__) for message in messages]

@@ -20,117 +20,122 @@ import threading
 from bisect import bisect_left
 from collections.abc import Sequence
 from hashlib import blake2b
-from itertools import accumulate
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import BaseMessage
 
-from ctxlab.history.contents import CALLS, PARTS, SCALE, Size
+from ctxlab.history.contents import ANSWER, CALLS, PARTS, QUESTION, SCALE, Face, Size
 
 
 class Line:
-    """What the contents of a conversation tell; it only ever grows."""
+    """What the contents of a conversation tell; it only ever grows.
 
-    def __init__(self, sizes: list[Size]) -> None:
-        self.sizes = sizes
-        self.sums = list(accumulate((size.tokens for size in sizes), initial=0))
+    Attributes:
+        faces: The contents, to be compared.
+        sizes: What is remembered of each.
+        sums: Thousandths of a token of the first n messages, by n.
+        answers: Indices of AI messages, oldest first.
+        users: Indices of user messages that are no summaries, oldest first.
+        objects: The messages of the newest run through this line, as far as it came;
+            empty once they were let go of.
+    """
+
+    def __init__(self, faces: list[Face], sizes: list[Size]) -> None:
+        self.faces: list[Face] = []
+        self.sizes: list[Size] = []
+        self.sums = [0]
+        self.answers: list[int] = []
+        self.users: list[int] = []
+        self.objects: list[BaseMessage] = []
         self._parts: list[list[int]] = [[0] for _ in PARTS]
         self._digests: dict[int, str] = {}
         self._hasher, self._hashed = blake2b(digest_size=16), 0
         self._lock = threading.Lock()
+        self.grow(faces, sizes)
 
-    def begins_like(self, sizes: list[Size]) -> bool:
-        """Tell whether this line and these sizes agree as far as both go."""
-        length = min(len(self.sizes), len(sizes))
-        # Equal contents share one Size object, so this compares by identity.
-        return length > 0 and self.sizes[:length] == sizes[:length]
+    def fork(self, length: int, faces: list[Face], sizes: list[Size]) -> "Line":
+        """Return a line that shares so many messages and then goes on differently."""
+        return Line(self.faces[:length] + faces, self.sizes[:length] + sizes)
 
-    def grow(self, sizes: list[Size]) -> None:
-        """Add the sizes of the messages that came after the last."""
+    def grow(self, faces: list[Face], sizes: list[Size]) -> None:
+        """Add the contents that came after the last."""
         total = self.sums[-1]
-        for size in sizes:
+        for index, size in enumerate(sizes, len(self.sizes)):
             total += size.tokens
             self.sums.append(total)
+            if size.role == ANSWER:
+                self.answers.append(index)
+            elif size.role == QUESTION:
+                self.users.append(index)
         self.sizes += sizes
+        self.faces += faces
 
     def part_sums(self, length: int) -> list[list[int]]:
         """Return the prefix sums of each part, at least `length` + 1 long."""
-        with self._lock:
-            for size in self.sizes[len(self._parts[0]) - 1 : length]:
-                for sums in self._parts:
-                    sums.append(sums[-1])
-                self._parts[size.kind][-1] += size.tokens - size.calls
-                self._parts[CALLS][-1] += size.calls
+        if len(self._parts[0]) <= length:
+            with self._lock:
+                for size in self.sizes[len(self._parts[0]) - 1 : length]:
+                    for sums in self._parts:
+                        sums.append(sums[-1])
+                    self._parts[size.kind][-1] += size.tokens - size.calls
+                    self._parts[CALLS][-1] += size.calls
         return self._parts
 
     def digest(self, messages: Sequence[BaseMessage], stop: int) -> str:
         """Return the digest of the first `stop` messages, hashing none twice."""
+        known = self._digests.get(stop)
+        if known is not None:
+            return known
         with self._lock:
-            if stop not in self._digests:
-                if stop < self._hashed:
-                    self._hasher, self._hashed = blake2b(digest_size=16), 0
-                new = range(self._hashed, stop)
-                digests = [self.sizes[at].digest_of(messages[at]) for at in new]
-                self._hasher.update(b"".join(digests))
-                self._hashed = stop
-                self._digests[stop] = self._hasher.hexdigest()
+            if stop < self._hashed:
+                self._hasher, self._hashed = blake2b(digest_size=16), 0
+            new = range(self._hashed, stop)
+            digests = [self.sizes[at].digest_of(messages[at]) for at in new]
+            self._hasher.update(b"".join(digests))
+            self._hashed = stop
+            self._digests[stop] = self._hasher.hexdigest()
             return self._digests[stop]
-
-
-class Roles:
-    """Where users speak and answers with a bill stand; it only ever grows.
-
-    Not part of the line: a bill is no content, so two reloads may differ in it.
-    """
-
-    def __init__(self) -> None:
-        self.answers: list[int] = []
-        self.users: list[int] = []
-        self._looked_at = 0
-        self._lock = threading.Lock()
-
-    def look_at(self, messages: list[BaseMessage]) -> None:
-        """Search the messages that were not searched before."""
-        if self._looked_at >= len(messages):
-            return
-        with self._lock:
-            for index in range(self._looked_at, len(messages)):
-                message = messages[index]
-                if isinstance(message, AIMessage):
-                    if message.usage_metadata or "ctxlab" in message.response_metadata:
-                        self.answers.append(index)
-                elif isinstance(message, HumanMessage) and not _is_summary(message):
-                    self.users.append(index)
-            self._looked_at = max(self._looked_at, len(messages))
-
-
-def _is_summary(message: HumanMessage) -> bool:
-    return message.additional_kwargs.get("lc_source") == "summarization"
 
 
 class History:
     """A measured conversation, as it was when it was measured; it never changes.
 
-    `messages` are the very objects that were measured, oldest first. Indices and
-    lengths are in messages, sizes in tokens.
+    Indices and lengths are in messages, sizes in tokens; `answer_count` is the number
+    of AI messages.
     """
 
-    __slots__ = ("line", "messages", "roles")
+    __slots__ = ("_length", "_objects", "answer_count", "line")
 
-    def __init__(self, messages: list[BaseMessage], line: Line, roles: Roles) -> None:
-        self.messages = messages
+    def __init__(self, line: Line, objects: list[BaseMessage], length: int) -> None:
         self.line = line
-        self.roles = roles
+        self._objects = objects  # may grow behind `length`, by a later measurement
+        self._length = length
+        self.answer_count = bisect_left(line.answers, length)
 
     def __len__(self) -> int:
-        return len(self.messages)
+        return self._length
 
     def __repr__(self) -> str:
         return f"<History of {len(self)} messages, {self.tokens():g} tokens>"
 
+    @property
+    def messages(self) -> list[BaseMessage]:
+        """The messages that were measured, oldest first."""
+        return self._objects[: self._length]
+
+    def release(self) -> None:
+        """Hold these messages no longer; what they contain stays known.
+
+        After a run nobody comes back with these objects: a checkpoint makes new ones.
+        """
+        if self.line.objects is self._objects:
+            self.line.objects = []
+
     def tokens(self, start: int = 0, stop: int | None = None) -> float:
         """Return the tokens of `messages[start:stop]`."""
-        start, stop, _ = slice(start, stop).indices(len(self))
         sums = self.line.sums
+        if stop is None and 0 <= start <= self._length:  # asked most: spare a slice
+            return (sums[self._length] - sums[start]) / SCALE
+        start, stop, _ = slice(start, stop).indices(self._length)
         return (sums[max(start, stop)] - sums[start]) / SCALE
 
     def parts(self, start: int = 0, stop: int | None = None) -> dict[str, float]:
@@ -139,10 +144,11 @@ class History:
         The kinds are `PARTS`: system, user and assistant messages, the tool calls of
         assistant messages, and tool results.
         """
-        start, stop, _ = slice(start, stop).indices(len(self))
-        sums = self.line.part_sums(len(self))
+        start, stop, _ = slice(start, stop).indices(self._length)
+        stop = max(start, stop)
+        sums = self.line.part_sums(self._length)
         return {
-            part: (of[max(start, stop)] - of[start]) / SCALE
+            part: (of[stop] - of[start]) / SCALE
             for part, of in zip(PARTS, sums, strict=True)
         }
 
@@ -151,26 +157,25 @@ class History:
 
         Equal for equal contents whatever the ids, usage and metadata, in any process.
         """
-        length = slice(0, stop).indices(len(self))[1]
-        return self.line.digest(self.messages, length)
+        if not 0 <= stop <= self._length:
+            stop = slice(0, stop).indices(self._length)[1]
+        return self.line.digest(self._objects, stop)
 
     @property
     def newest_user(self) -> int | None:
         """Index of the newest user message that is not a summary, or None."""
-        self.roles.look_at(self.messages)
-        users = self.roles.users
-        place = bisect_left(users, len(self))
+        users = self.line.users
+        place = bisect_left(users, self._length)
         return users[place - 1] if place else None
 
-    @property
-    def answers(self) -> Sequence[int]:
-        """Indices of AI messages with usage or a ctxlab entry, oldest first."""
-        self.roles.look_at(self.messages)
-        answers = self.roles.answers
-        return answers[: bisect_left(answers, len(self))]
+    def answers(self, newest: int | None = None) -> list[int]:
+        """Return the indices of the newest so many AI messages, oldest first."""
+        count = self.answer_count
+        first = 0 if newest is None else max(0, count - newest)
+        return self.line.answers[first:count]
 
     def first_index_within(self, tokens: float, start: int = 0) -> int:
         """Return the smallest index from `start` on whose tail is within `tokens`."""
-        start, stop, _ = slice(start, None).indices(len(self))
+        start, stop, _ = slice(start, None).indices(self._length)
         wanted = self.line.sums[stop] - tokens * SCALE
         return bisect_left(self.line.sums, wanted, start, stop)

@@ -1,8 +1,8 @@
 """Find again what was measured before, so that only what is new is counted.
 
-The objects say it first: if the new list starts with the messages of a known history,
-that history's sums are extended. If not, the longest common beginning is taken over,
-and the rest is looked up by content, message by message.
+Within a run the objects say it: if the new list starts with the messages of a known
+line, that line is extended. A checkpoint gives back new objects; then their contents
+are compared with those of known lines, and the longest common beginning is taken over.
 
 >>> from langchain_core.messages import HumanMessage
 >>> from ctxlab.tokens import ApproximateCounter
@@ -16,16 +16,15 @@ Left out here: a message changed in place; LangGraph replaces messages, and so s
 you. Lesson: 09_summarize_the_request_only.
 """
 
-import operator
 import threading
 from collections.abc import Sequence
 
 from langchain_core.messages import BaseMessage
 
-from ctxlab.history.contents import Memo, MessageCounter, Size
-from ctxlab.history.lines import History, Line, Roles
+from ctxlab.history.contents import Face, Memo, MessageCounter, Size, faces_of
+from ctxlab.history.lines import History, Line
 
-_EDITED_FROM = 4  # histories compared message by message to find an edited one
+_EDITED_FROM = 4  # lines compared message by message to find an edited one
 
 
 class HistoryMeter:
@@ -56,87 +55,102 @@ class HistoryMeter:
                 raise ValueError(f"{name} must be at least 1, got {bound}.")
         self._memo = Memo(counter, max_characters)
         self._max_histories = max_histories
-        self._histories: list[History] = []  # newest last, none of them empty
+        self._lines: list[Line] = []  # newest last, none of them empty
         self._lock = threading.Lock()
 
     def measure(self, messages: Sequence[BaseMessage]) -> History:
-        """Return `messages` measured: the same objects, with sums and digests."""
-        own = list(messages)  # not the caller's: it is cut and joined while compared
+        """Return `messages` measured, with sums and digests."""
+        own = messages if isinstance(messages, list) else list(messages)
+        for line in reversed(self._lines):
+            objects = line.objects
+            if _same_objects(objects, own):
+                return self._went_on(line, objects, own)
+        return self._reloaded(list(own))  # not the caller's, whose list may change
+
+    def _went_on(
+        self, line: Line, objects: list[BaseMessage], own: list[BaseMessage]
+    ) -> History:
+        """Return the history of a run that has grown, or is looked back at."""
+        known = len(objects)
+        new = own[known:]
+        if not new:
+            return History(line, objects, len(own))
+        faces, sizes = faces_of(new), self._memo.sizes(new)
         with self._lock:
-            known = [h for h in self._histories if own[:1] and h.messages[0] is own[0]]
-        before, length = _longest_common(known, own)
+            if line.objects is objects and len(objects) == known == len(line.faces):
+                line.grow(faces, sizes)
+                objects += new
+                self._keep(line)
+                return History(line, objects, len(own))
+        return self._reloaded(list(own))  # somebody else went on, or went back
+
+    def _reloaded(self, own: list[BaseMessage]) -> History:
+        """Return the history of objects that are new, whatever they contain."""
+        faces = faces_of(own)
+        line, length = _longest_common(self._lines, faces)
         sizes = self._memo.sizes(own[length:])
         with self._lock:
-            line, roles = self._line_of(before, length, sizes)
-            history = History(own, line, roles)
+            line = _continued(line, length, faces[length:], sizes)
+            line.objects = own
             if own:
-                self._keep(history)
-        return history
+                self._keep(line)
+        return History(line, own, len(own))
 
-    def _line_of(
-        self, before: History | None, length: int, sizes: list[Size]
-    ) -> tuple[Line, Roles]:
-        """Return line and roles of a history that shares `length` messages."""
-        if before is None:
-            return self._reloaded(sizes), Roles()
-        line = before.line
-        if sizes and len(line.sizes) != length:  # another history goes on differently
-            return Line(line.sizes[:length] + sizes), Roles()
-        line.grow(sizes)
-        return line, before.roles
-
-    def _reloaded(self, sizes: list[Size]) -> Line:
-        """Return the line of new objects; equal contents were measured before."""
-        for known in reversed(self._histories):
-            line = known.line
-            if line.begins_like(sizes) and len(sizes) >= len(line.sizes):
-                line.grow(sizes[len(line.sizes) :])
-                return line
-        return Line(sizes)
-
-    def _keep(self, history: History) -> None:
-        """Make `history` the newest; those that it continues give way to it."""
-        others = [
-            other
-            for other in self._histories
-            if other.line is not history.line or len(other) > len(history)
-        ]
-        self._histories = [*others, history][-self._max_histories :]
+    def _keep(self, line: Line) -> None:
+        """Make `line` the newest."""
+        if not self._lines or self._lines[-1] is not line:
+            others = [other for other in self._lines if other is not line]
+            self._lines = [*others, line][-self._max_histories :]
 
 
-def _longest_common(
-    histories: list[History], messages: list[BaseMessage]
-) -> tuple[History | None, int]:
-    """Return the history that shares most first messages with `messages`, how many."""
-    for history in sorted(histories, key=len, reverse=True):
-        length = min(len(history), len(messages))
-        if _same_objects(history.messages, messages, length):
-            return history, length
+def _continued(
+    line: Line | None, length: int, faces: list[Face], sizes: list[Size]
+) -> Line:
+    """Return a line whose first `length` contents are shared, and then these."""
+    if line is None:
+        return Line(faces, sizes)
+    if faces and len(line.faces) != length:  # it goes on differently
+        return line.fork(length, faces, sizes)
+    line.grow(faces, sizes)
+    return line
+
+
+def _same_objects(known: list[BaseMessage], own: list[BaseMessage]) -> bool:
+    """Tell whether one of two lists begins with all of the other.
+
+    Comparing lists passes over identical objects at 1 ns each, `is` in a loop at 20.
+    `<=` does so for lists of different lengths as well, and compares two messages for
+    order, which they do not have, as soon as they differ. Equal messages count as the
+    same; to Python an argument 1 equals True and 1.0.
+    """
+    last = min(len(known), len(own)) - 1
+    if last < 0 or known[0] is not own[0] or known[last] is not own[last]:
+        return False
+    try:
+        return known <= own if len(known) <= len(own) else own <= known
+    except TypeError:
+        return False
+
+
+def _longest_common(lines: list[Line], faces: list[Face]) -> tuple[Line | None, int]:
+    """Return the line that shares most first contents with these, and how many."""
+    related = [line for line in reversed(lines) if line.faces[:1] == faces[:1]]
+    related.sort(key=lambda line: len(line.faces), reverse=True)
+    for line in related:
+        length = min(len(line.faces), len(faces))
+        ends_alike = line.faces[length - 1] == faces[length - 1]  # most differ here
+        if ends_alike and line.faces[:length] == faces[:length]:
+            return line, length
     best, longest = None, 0
-    for history in histories[-_EDITED_FROM:]:
-        same = list(map(operator.is_, history.messages, messages))
-        length = same.index(False) if False in same else len(same)
+    for line in related[:_EDITED_FROM]:
+        length = _common(line.faces, faces)
         if length > longest:
-            best, longest = history, length
+            best, longest = line, length
     return best, longest
 
 
-def _same_objects(old: list[BaseMessage], new: list[BaseMessage], length: int) -> bool:
-    """Tell whether two lists begin alike: `length` is that of the shorter.
-
-    Comparing lists passes over identical objects at 1 ns each, `is` in a loop at 20;
-    but it asks pydantic about two that differ, so a sample is compared by `is` first.
-    Equal messages count as the same; to Python an argument 1 equals True and 1.0.
-    """
-    step = max(1, length // 16)
-    sample = old[length - 1 :: -step], new[length - 1 :: -step]
-    if not all(map(operator.is_, *sample)):
-        return False
-    if len(old) > length:
-        return old[:length] == new
-    # A slice of the new list would touch every message in memory; its tail will not.
-    tail = new[length:]
-    del new[length:]
-    same = old == new
-    new += tail
-    return same
+def _common(known: list[Face], faces: list[Face]) -> int:
+    """Return how many first contents two lists share."""
+    shorter = min(len(known), len(faces))
+    pairs = enumerate(zip(known, faces, strict=False))
+    return next((at for at, (old, new) in pairs if old != new), shorter)

@@ -1,10 +1,11 @@
 """What a middleware costs a model call: CPU beside the model, nothing compacted.
 
-Run as `python -m tests.benchmarks.middleware_overhead`. Each call has one message more
-than the call before. "Same objects" is a call inside a run; "reload" is the first call
-after a checkpoint was read, when every message is a new object. Everything runs in one
-process and every figure is a median; compare the ratios, the rest depends on the
-machine. LangChain and deepagents count the whole request at every call.
+Run as `python -m tests.benchmarks.middleware_overhead`. A call inside a run has two
+messages more than the call before: the answer that asked for a tool, and the result.
+"Reload" is the first call after a checkpoint was read, when every message is a new
+object. Everything runs in one process and every figure is a median; compare the ratios,
+the rest depends on the machine. LangChain and deepagents count the whole request at
+every call.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,7 +17,13 @@ from langchain.agents.middleware import (
     ModelResponse,
     SummarizationMiddleware,
 )
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolMessage,
+)
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from ctxlab.lab import SimulatedChatModel
@@ -30,6 +37,7 @@ NEVER = ("tokens", 10**9)
 MODEL = SimulatedChatModel()
 CLOCK = cpu_clock()
 SYSTEM = SystemMessage("You are an order desk.")
+CALL_ID = "call-1"
 
 Hook = Callable[[ModelRequest[Any], Callable[[Any], Any]], Any]
 
@@ -77,16 +85,30 @@ def request_for(messages: list[Any]) -> ModelRequest[Any]:
     )
 
 
-def answer_to(messages: Sequence[BaseMessage], billed: int) -> ModelResponse[Any]:
-    usage: Any = {"input_tokens": billed, "output_tokens": 20, "total_tokens": billed}
-    text = f"Answer {len(messages)}: the order has left the depot."
-    return ModelResponse(result=[AIMessage(text, usage_metadata=usage)])
+def result_and_call(turn: int) -> tuple[BaseMessage, AIMessage]:
+    """Return what comes before a call inside a run, and what its answer is."""
+    text = f"Order {turn}: it has left the depot."
+    call = {"name": "lookup", "args": {"order": turn + 1}, "id": CALL_ID}
+    result = ToolMessage(text, tool_call_id=CALL_ID, name="lookup")
+    return result, AIMessage("", tool_calls=[call])  # type: ignore[list-item]
 
 
-def cost(hook: Hook, messages: list[Any]) -> tuple[int, BaseMessage]:
+def question_and_answer(turn: int) -> tuple[BaseMessage, AIMessage]:
+    """Return what comes before a call that ends its run, and what its answer is."""
+    text = f"Answer {turn}: the order has left the depot."
+    return HumanMessage(f"Question {turn}: where is it?"), AIMessage(text)
+
+
+Step = Callable[[int], tuple[BaseMessage, AIMessage]]
+
+
+def cost(hook: Hook, messages: list[Any], answer: AIMessage) -> tuple[int, BaseMessage]:
     """Return the nanoseconds of one call without its model, and the answer."""
-    request = request_for(messages)
-    response = answer_to(messages, 20 * len(messages))
+    request, billed = request_for(messages), 20 * len(messages)
+    usage: Any = {"input_tokens": billed, "output_tokens": 20, "total_tokens": billed}
+    response: ModelResponse[Any] = ModelResponse(
+        result=[answer.model_copy(update={"usage_metadata": usage})]
+    )
     start = CLOCK()
     answered = hook(request, lambda _: response)
     return CLOCK() - start, answered.result[0]
@@ -95,6 +117,7 @@ def cost(hook: Hook, messages: list[Any]) -> tuple[int, BaseMessage]:
 def side_by_side(
     hooks: dict[str, tuple[Hook, Sequence[BaseMessage]]],
     turns: int,
+    step: Step,
     renewed: Callable[[list[Any]], list[Any]],
 ) -> dict[str, float]:
     """Return the median microseconds of each hook, all of them asked in turn.
@@ -102,26 +125,28 @@ def side_by_side(
     Args:
         hooks: By name: the hook, and the history it starts from.
         turns: Calls of each hook; the first few warm up.
+        step: What each call adds.
         renewed: What happens to the history between two turns.
     """
     histories = {name: list(history) for name, (_, history) in hooks.items()}
     times: dict[str, list[int]] = {name: [] for name in hooks}
     for turn in range(turns):
         for name, (hook, _) in hooks.items():
-            question = HumanMessage(f"Question {turn}: where is it?")
-            history = renewed([*histories[name], question])
-            nanoseconds, answer = cost(hook, history)
+            added, answer = step(turn)
+            history = renewed([*histories[name], added])
+            nanoseconds, answered = cost(hook, history, answer)
             times[name].append(nanoseconds)
-            histories[name] = [*history, answer]
+            histories[name] = [*history, answered]
     return {name: median(of[WARM_UP:]) / 1_000 for name, of in times.items()}
 
 
 def compacted(messages: Sequence[BaseMessage]) -> tuple[Hook, list[Any]]:
     """Return a hook with a view behind it, and the history it was made from."""
     hook = ours(trigger=("messages", len(messages)), keep=("messages", 20))
-    history = [*messages, HumanMessage("Go on.")]
-    _, answer = cost(hook, history)
-    return hook, [*history, answer]
+    added, answer = result_and_call(-1)
+    history = [*messages, added]
+    _, answered = cost(hook, history, answer)
+    return hook, [*history, answered]
 
 
 def reloaded(messages: list[Any]) -> list[Any]:
@@ -134,17 +159,18 @@ def reloaded(messages: list[Any]) -> list[Any]:
 def measure(length: int) -> dict[str, float]:
     """Return microseconds a call for each situation at one length."""
     messages = conversation(length)
+    asked = [*messages, HumanMessage("Where are they all?"), result_and_call(-2)[1]]
     hooks: dict[str, tuple[Hook, Sequence[BaseMessage]]] = {
-        "ctxlab, below the trigger": (ours(), messages),
-        "ctxlab, behind a view": compacted(messages),
-        "LangChain": (langchain(), messages),
+        "ctxlab, below the trigger": (ours(), asked),
+        "ctxlab, behind a view": compacted(asked),
+        "LangChain": (langchain(), asked),
     }
     if deep := deepagents():
-        hooks["deepagents"] = deep, messages
-    figures = side_by_side(hooks, CALLS, list)
+        hooks["deepagents"] = deep, asked
+    figures = side_by_side(hooks, CALLS, result_and_call, list)
     fresh = {"ctxlab, reload": ours(), "LangChain, reload": langchain()}
     again = {name: (hook, messages) for name, hook in fresh.items()}
-    return figures | side_by_side(again, RELOADS, reloaded)
+    return figures | side_by_side(again, RELOADS, question_and_answer, reloaded)
 
 
 def main() -> None:
