@@ -1,4 +1,4 @@
-"""Lessons run offline, in kernels that know nothing of the user's settings."""
+"""Lessons run offline, in kernels that know nothing of a user's settings."""
 
 import functools
 import os
@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.notebook_kernel import LEFT_OUT, kernel_environment
+from tests.notebook_kernel import ELSEWHERE, LEFT_OUT, kernel_environment
 
 
 @functools.cache
 def _environment(config: pytest.Config) -> dict[str, str]:
     folder = tempfile.TemporaryDirectory(prefix="kernel-")
     config.add_cleanup(folder.cleanup)
-    return kernel_environment(Path(folder.name))
+    return kernel_environment(Path(folder.name), **ELSEWHERE)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

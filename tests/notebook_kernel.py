@@ -12,6 +12,16 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 
+# A lesson shows the same everywhere. Its cells run twice in every run of the tests:
+# in a kernel that lives here, and inside a test (`test_exercises`) that lives where the
+# tests are started. German has decimal commas; the zone is no whole hour off.
+ELSEWHERE = {
+    "PYTHONHASHSEED": "4321",
+    "LC_ALL": "de_DE.UTF-8",
+    "LANGUAGE": "de",
+    "TZ": "AHEAD-12:45",
+}
+
 # A lesson follows these where a user sets them; its committed outputs know none.
 LEFT_OUT = re.compile("PYTHONWARNINGS|(MAIN|SUMMARY)_MODEL|OPENAI_.*|CTXLAB_.*")
 

@@ -1,9 +1,11 @@
 """Committed notebooks keep every rule, and every rule notices its fault."""
 
+import importlib.util
 import json
 import os
 import subprocess
 import sys
+import time
 import tomllib
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -13,7 +15,7 @@ import nbformat
 import pytest
 from nbclient.exceptions import CellExecutionError
 
-from tests import demo_lesson, notebook_text, refresh_notebooks
+from tests import demo_lesson, notebook_text, refresh_notebooks, test_exercises
 from tests.notebook_kernel import ROOT, kernel_environment
 from tests.notebooks_anatomy import ANATOMY
 from tests.notebooks_rules import RULES, Lesson
@@ -428,6 +430,31 @@ def test_b93_a_set_that_is_shown_differs_between_hash_seeds():
         for seed in ("1", "2", "3")
     }
     assert len(shown) > 1
+
+
+PLACE = """\
+# %%
+import os, time
+print(hash("a word"), time.timezone, os.environ["LC_ALL"])
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="TZ is read by the C library")
+def test_b93_kernels_of_lessons_live_elsewhere_than_the_tests(tmp_path, request):
+    """Cells run there by nbval and here by test_exercises: both show the same."""
+    spec = importlib.util.spec_from_file_location(
+        "c", LESSONS[0].parent / "conftest.py"
+    )
+    conftest = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(conftest)
+    environment = conftest._environment(request.config)
+    notebook = notebook_text.to_notebook(PLACE)
+    there = printed(executed(notebook, environment, tmp_path)).split()
+
+    assert int(there[0]) != hash("a word")
+    assert int(there[1]) == -(12 * 60 + 45) * 60 != time.timezone
+    assert there[2] == "de_DE.UTF-8" != os.environ.get("LC_ALL")
+    assert test_exercises.LESSONS == LESSONS
 
 
 @pytest.mark.skipif(not LESSONS, reason="no notebook yet")
