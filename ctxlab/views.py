@@ -25,6 +25,7 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from typing import Any
 
 from langchain_core.messages import BaseMessage, SystemMessage
@@ -65,7 +66,7 @@ class View:
         if not (0 <= self.cut <= self.tail and before_tail):
             raise ValueError(f"cut, kept and tail are out of order in {self}")
 
-    @property
+    @cached_property
     def extent(self) -> int:
         """Number of leading messages the view speaks about."""
         last_shortened = max((index + 1 for index, _ in self.shortened), default=0)
@@ -169,8 +170,12 @@ def view_key(digest: str, identity: str) -> str:
         digest: Digest of the contents of the messages the view speaks about.
         identity: Prompt, model names, language and redaction of the writer.
     """
-    way = hashlib.blake2b(identity.encode(), digest_size=8).hexdigest()
-    return f"{digest}-{way}"
+    return f"{digest}-{_way(identity)}"
+
+
+@lru_cache
+def _way(identity: str) -> str:
+    return hashlib.blake2b(identity.encode(), digest_size=8).hexdigest()
 
 
 class ViewMemory:

@@ -195,7 +195,7 @@ class TestCountingOnlyWhatIsNew:
         meter, messages = HistoryMeter(spy), talk(5)
         history = meter.measure(messages)
         held = [weakref.ref(message) for message in messages]
-        history.release()
+        meter.release(history)
         again = reloaded(messages)
         del history, messages
         spy.asked.clear()
@@ -207,7 +207,7 @@ class TestCountingOnlyWhatIsNew:
     def test_a_release_leaves_the_run_of_another_thread_alone(self) -> None:
         meter, messages = HistoryMeter(ScriptCounter()), talk(2)
         mine, theirs = meter.measure(messages), meter.measure(reloaded(messages))
-        mine.release()
+        meter.release(mine)
         assert theirs.line.objects == theirs.messages
         assert_as_if_fresh(mine, messages)
 

@@ -1,7 +1,7 @@
 """One model call on its way through the chain: what is known about it so far.
 
 The layers read and change a `Call`; none of them talks to another. Its `live` view
-says what will be carried; `measure` says how large that is.
+says what will be carried; its `estimate` says how large that is.
 
 Lesson: 10_protect_the_call.
 """
@@ -37,7 +37,6 @@ class Call:
         history: The same, measured.
         newest_user: Index of the newest user message, or None.
         live: The view that the request will carry.
-        estimate: Size of the request as it stands.
         action: The last layer that decided.
     """
 
@@ -57,14 +56,12 @@ class Call:
         self.summary_failed = False
         self.summary_calls = 0
         self.summary_input_tokens = 0
-        self.estimate = self.measure()
-        self.before_tokens = self.estimate.effective
+        self._estimate: Estimate | None = None
 
     @property
     def local(self) -> float:
         """Counted tokens of the messages the request carries."""
-        tail = self.history.tokens(self.live.view.tail)
-        return tail + sum(self.live.head.values()) if self.live.head else tail
+        return self._local(self.live)
 
     @property
     def fixed_overhead(self) -> float:
@@ -134,15 +131,30 @@ class Call:
         """Return whether the number of messages alone asks for a compaction."""
         return self.budget.due(0, self.message_count)
 
-    def measure(self) -> Estimate:
-        """Return the estimate of the request as it stands."""
+    @property
+    def estimate(self) -> Estimate:
+        """Size of the request as it stands, measured when it is asked for."""
+        if self._estimate is None:
+            self._estimate = self._measured(self.live)
+        return self._estimate
+
+    @cached_property
+    def before_tokens(self) -> int:
+        """Estimated tokens of the whole history: the request without a view."""
+        return self._measured(LiveView()).effective
+
+    def _measured(self, live: LiveView) -> Estimate:
         return estimate(
-            self.local,
+            self._local(live),
             self.fixed.tokens,
             overhead_tokens=self.assumed_overhead,
             line=self.fit,
-            reported=self._reported(),
+            reported=self._reported(live),
         )
+
+    def _local(self, live: LiveView) -> float:
+        tail = self.history.tokens(live.view.tail)
+        return tail + sum(live.head.values()) if live.head else tail
 
     def bill_of(self, message: BaseMessage) -> int | None:
         """Return what was billed for an answer, if it can be meant.
@@ -155,8 +167,7 @@ class Call:
 
     def adopt(self, live: LiveView, action: Action) -> None:
         """Carry this view from now on."""
-        self.live, self.action = live, action
-        self.estimate = self.measure()
+        self.live, self.action, self._estimate = live, action, None
 
     def outgoing(self) -> ModelRequest[Any]:
         """Return the request to send; without a view it is the very same object."""
@@ -217,8 +228,8 @@ class Call:
             self.fixed.tokens,
         )
 
-    def _reported(self) -> float | None:
-        """Return the last bill plus what was added, if this request extends it."""
+    def _reported(self, live: LiveView) -> float | None:
+        """Return the last bill plus what was added, if a request extends it."""
         if not self.policy.settings.use_reported_usage:
             return None
         for index in reversed(self.history.answers(ANSWERS_TO_SEARCH)):
@@ -226,7 +237,7 @@ class Call:
             entry = entry_of(message)
             if entry.get("refused"):
                 continue
-            if entry.get("view", "") != self.live.key or index < self.live.view.tail:
+            if entry.get("view", "") != live.key or index < live.view.tail:
                 return None
             billed = entry.get("provider_input_tokens") or self.bill_of(message)
             if billed:

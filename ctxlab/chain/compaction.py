@@ -73,14 +73,14 @@ def shorten(call: Call) -> bool:
     if shortened == call.live.view.shortened:
         return False
     live = build(call, replace(call.live.view, shortened=shortened))
-    before = call.live, call.action, call.estimate
+    before = call.live, call.action
     call.adopt(live, "compact")
     trigger, keep = call.budget.trigger_tokens, call.budget.keep_tokens
     enough = (trigger - (trigger - keep) // 4) if trigger else call.before_tokens
     if not call.due() and call.estimate.effective <= enough:
         call.notes.append(f"{len(shortened)} stale messages shortened")
         return True
-    call.live, call.action, call.estimate = before
+    call.adopt(*before)
     return False
 
 
@@ -112,13 +112,13 @@ def summarize(
 
 def adopt_if_smaller(call: Call, live: LiveView) -> bool:
     """Carry a view if it helps: fewer tokens, or messages where those are due."""
-    before = call.live, call.action, call.estimate
+    before = call.live, call.action
     by_messages = call.due_by_messages()
     size = call.message_count if by_messages else call.local
     call.adopt(live, "compact")
     if (call.message_count if by_messages else call.local) < size:
         return True
-    call.live, call.action, call.estimate = before
+    call.adopt(*before)
     return False
 
 

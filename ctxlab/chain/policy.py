@@ -133,7 +133,8 @@ class Policy:
         if window and from_profile:
             attributes = getattr(request.model, "__dict__", {})
             reserve = output_reserve(window, request.model_settings, attributes)
-        learned = self.learned_limits.get(model_name(request.model))
+        limits = self.learned_limits  # mostly none: spare the question for a name
+        learned = limits.get(model_name(request.model)) if limits else None
         known = window, learned, reserve
         if known not in self._budgets:
             self._budgets[known] = budget_for(

@@ -53,7 +53,7 @@ def protect(
         response = refuse(call, refused) if refused else (yield from attempt(call))
     yield from tell(call, response)
     if not goes_on(response):
-        call.history.release()
+        call.policy.meter.release(call.history)
     return response
 
 

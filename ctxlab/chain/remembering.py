@@ -66,13 +66,13 @@ def overtaken(call: Call) -> bool:
     """Take up a view that another call of this conversation has made meanwhile."""
     if not call.policy.remember:
         return False
-    before = call.live, call.action, call.estimate
+    before = call.live, call.action
     for live in call.policy.memory.of(call.conversation):
         if live.view.cut > before[0].view.cut and valid(call, live):
             call.adopt(live, "reuse")
             if not call.due():
                 return True
-    call.live, call.action, call.estimate = before
+    call.adopt(*before)
     return False
 
 

@@ -123,10 +123,7 @@ class History:
         return self._objects[: self._length]
 
     def release(self) -> None:
-        """Hold these messages no longer; what they contain stays known.
-
-        After a run nobody comes back with these objects: a checkpoint makes new ones.
-        """
+        """Let the line hold these messages no longer."""
         if self.line.objects is self._objects:
             self.line.objects = []
 

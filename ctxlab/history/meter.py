@@ -67,6 +67,13 @@ class HistoryMeter:
                 return self._went_on(line, objects, own)
         return self._reloaded(list(own))  # not the caller's, whose list may change
 
+    def release(self, history: History) -> None:
+        """Hold no message of a history any longer; what they contain stays known.
+
+        After a run nobody comes back with these objects: a checkpoint makes new ones.
+        """
+        history.release()
+
     def _went_on(
         self, line: Line, objects: list[BaseMessage], own: list[BaseMessage]
     ) -> History:

@@ -112,6 +112,7 @@ class SummaryWriter:
         self.max_summary_tokens = max_summary_tokens
         self.redact = redact
         self.asker = Asker(self.models, self.counter, guarded(redact), is_overflow)
+        self._identities: dict[str | None, str] = {}
         self.how = calls.How(timeout, max_concurrency, attempts)
         windows = [window_of(m, max_summary_tokens) for m in self.models]
         self.planner = Planner(
@@ -165,6 +166,11 @@ class SummaryWriter:
         Prompt, model names, language and redaction; two lambdas of one module look
         the same: give `redact` as a named function.
         """
+        if language not in self._identities:  # asked at every call behind a view
+            self._identities[language] = self._identified(language)
+        return self._identities[language]
+
+    def _identified(self, language: str | None) -> str:
         prompt = self.planner.prompt
         rules = f"{prompt.before}\0{prompt.after}".encode()
         return "|".join(

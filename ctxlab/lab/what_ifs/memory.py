@@ -19,7 +19,7 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage, HumanMessage
 
-from ctxlab.history import HistoryMeter
+from ctxlab.history import History, HistoryMeter
 from ctxlab.history.contents import content_key
 from ctxlab.tokens import TokenCounter
 
@@ -93,3 +93,6 @@ class FreshMeter(HistoryMeter):
     def __init__(self, counter: TokenCounter, other: HistoryMeter) -> None:
         super().__init__(counter)
         self._memo = other._memo
+
+    def release(self, history: History) -> None:
+        """Hold on: no checkpoint makes new objects here."""
