@@ -154,6 +154,21 @@ def test_m16_another_error_in_the_retry_passes_unchanged() -> None:
     assert caught.value is other
 
 
+@pytest.mark.parametrize("summary", ["S.", RuntimeError("summary model down")])
+def test_m16_when_the_retry_breaks_the_next_call_does_not_repeat_the_original(
+    summary: Any,
+) -> None:
+    lost = ConnectionError("lost")
+    chain = Stepper(ContextOverflowError("a"), lost, "fine", "fine", summary=summary)
+    with pytest.raises(ConnectionError):
+        chain.run(question(6))
+    chain.run(question(6))
+    refused, broken, again = chain.sent
+    assert again == broken != refused
+    # The answer names the view, so nothing waits any longer.
+    assert len(chain.middleware.policy.waiting) == 0
+
+
 def test_m17_what_fails_after_an_overflow_is_not_taken_for_one() -> None:
     """A blank summary is no sign that its prompt was too large: no smaller chunks."""
     chain = Stepper(ContextOverflowError("a"), "fine", summary=" ")

@@ -17,7 +17,7 @@ from ctxlab.chain.call import Call
 from ctxlab.chain.compaction import compact
 from ctxlab.chain.effects import Effect
 from ctxlab.chain.policy import Policy
-from ctxlab.chain.remembering import recall
+from ctxlab.chain.remembering import leave_waiting, recall
 from ctxlab.records import CallRecord
 
 COMPACT_TOOL = "compact_conversation"
@@ -51,5 +51,5 @@ def compact_on_demand(
     before = call.live
     yield from compact(call, keep_tokens or call.budget.keep_tokens, urge="forced")
     if call.live is not before:
-        policy.asked.put(call.history.digest(1), call.live.key)
+        leave_waiting(call)
     return call.record()

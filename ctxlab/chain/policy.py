@@ -99,7 +99,7 @@ class Policy:
         self.learned_limits: dict[str, int] = {}
         self._budgets: dict[tuple[int | None, int | None, int], Budget] = {}
         self.fixed_parts = FixedParts(self.counter)
-        self.rests, self.warned, self.asked = Recent(), Recent(), Recent()
+        self.rests, self.warned, self.waiting = Recent(), Recent(), Recent()
         self._measure_anew()
 
     def forget(self) -> None:
@@ -109,7 +109,7 @@ class Policy:
         the next call of each measures, or loads, once more.
         """
         self.memory.forget()
-        for recent in (self.rests, self.warned, self.asked):
+        for recent in (self.rests, self.warned, self.waiting):
             recent.clear()
         self._measure_anew()
 

@@ -24,7 +24,12 @@ from ctxlab.chain.compaction import Urge, compact
 from ctxlab.chain.effects import CallModel, Effect, Notify
 from ctxlab.chain.learning import learn
 from ctxlab.chain.policy import Policy
-from ctxlab.chain.remembering import recall, remember
+from ctxlab.chain.remembering import (
+    leave_none_waiting,
+    leave_waiting,
+    recall,
+    remember,
+)
 from ctxlab.chain.samples import entry_of
 from ctxlab.chain.trimming import trim
 from ctxlab.overflow import is_context_overflow, stated_limit
@@ -112,7 +117,7 @@ def attempt(call: Call) -> Generator[Effect, Any, Response]:
     """Call the model; after a context overflow, layer 5."""
     response, overflow = yield from asked(call)
     if overflow is None:
-        return learn(call, response)
+        return answered(call, response)
     return (yield from recover(call, overflow))
 
 
@@ -142,8 +147,15 @@ def recover(call: Call, error: Exception) -> Generator[Effect, Any, Response]:
     if call.local >= refused_at:
         return give_up(call, error)
     call.action = "recover"
+    leave_waiting(call)  # should the connection break now, the original never returns
     response, again = yield from asked(call)
-    return give_up(call, again) if again else learn(call, response)
+    return give_up(call, again) if again else answered(call, response)
+
+
+def answered(call: Call, response: ModelResponse[Any]) -> ModelResponse[Any]:
+    """Return the response with what it teaches; it names the view from now on."""
+    leave_none_waiting(call)
+    return learn(call, response)
 
 
 def smaller_target(call: Call) -> int:

@@ -27,16 +27,29 @@ MAX_LOADS = 2
 def recall(call: Call) -> Generator[Effect, Any, None]:
     """Take up the view that the newest answer was given through.
 
-    Or a newer one, if somebody asked for it since.
+    Or a newer one that no answer names: somebody asked for it since, or the call
+    that made it after an overflow failed for another reason.
     """
     if not call.policy.remember:
         return
     yield from through_answers(call)
-    if call.policy.asked:
-        key = call.policy.asked.get(call.history.digest(1))
-        asked = call.policy.memory.get(key) if key else None
-        if asked and asked.view.cut > call.live.view.cut and valid(call, asked):
-            call.adopt(asked, "reuse")
+    if call.policy.waiting:
+        key = call.policy.waiting.get(call.history.digest(1))
+        waiting = call.policy.memory.get(key) if key else None
+        behind = waiting and waiting.view.tail < call.live.view.tail
+        if waiting and not behind and valid(call, waiting):
+            call.adopt(waiting, "reuse")
+
+
+def leave_waiting(call: Call) -> None:
+    """Have the next call take up this view, although no answer names it."""
+    call.policy.waiting.put(call.history.digest(1), call.live.key)
+
+
+def leave_none_waiting(call: Call) -> None:
+    """Have no view wait any longer: there is an answer now that names it."""
+    if call.policy.waiting:
+        call.policy.waiting.put(call.history.digest(1), None)
 
 
 def through_answers(call: Call) -> Generator[Effect, Any, None]:
