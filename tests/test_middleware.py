@@ -1,5 +1,6 @@
 """The reference middleware as people put it into their agents."""
 
+from inspect import signature
 from typing import Any
 
 import pytest
@@ -26,6 +27,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import BaseModel, Field
 
 from ctxlab.calibration import RatioCalibration
+from ctxlab.chain import Rules
 from ctxlab.lab import FactKeeper, SimulatedChatModel
 from ctxlab.middleware import RequestOnlySummarizationMiddleware
 from ctxlab.summaries import SummaryWriter, is_summary
@@ -163,6 +165,42 @@ def run_with(middlewares: list[Any], told: list[Any], tools: Any = ()) -> Any:
 
 
 LONG = [HumanMessage(f"{n}: {words(80)}") for n in range(10)]
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("on_cal", r": did you mean 'on_call'\?"),
+        ("triger", r": did you mean 'trigger'\?"),
+        ("summarisation_prompt", r": did you mean 'summary_prompt'\?"),
+        ("messages_to_keep", r": did you mean 'keep'\?"),
+        ("settings", r"."),
+        ("writer", r"."),
+        ("temperature", r"."),
+    ],
+)
+def test_an_unknown_argument_is_named_with_the_nearest(name: str, hint: str) -> None:
+    sentence = (
+        f"^RequestOnlySummarizationMiddleware has no argument '{name}'{hint} "
+        "Its docstring lists them, and ctxlab.chain.Rules its rules$"
+    )
+    with pytest.raises(TypeError, match=sentence):
+        RequestOnlySummarizationMiddleware(words, **{name: None})
+
+
+def test_an_unknown_argument_beside_settings_is_named_too() -> None:
+    with pytest.raises(TypeError, match="no argument 'redakt': did you mean 'redact'"):
+        RequestOnlySummarizationMiddleware.from_settings(words, redakt=str)
+
+
+def test_the_lists_of_arguments_that_the_sentence_names_are_complete() -> None:
+    listed = RequestOnlySummarizationMiddleware.__doc__
+    rules = Rules.__doc__
+    assert listed
+    assert rules
+    parameters = signature(RequestOnlySummarizationMiddleware).parameters
+    assert all(f"\n        {n}: " in listed for n in parameters if n != "rules")
+    assert all(f"\n        {name}: " in rules for name in Rules.__annotations__)
 
 
 def test_b14_b34_what_outer_middlewares_add_is_counted_and_kept() -> None:

@@ -1,8 +1,12 @@
 """From settings to the parts of a middleware: its counter, its writer."""
 
-from collections.abc import Callable, Sequence
+import difflib
+from collections.abc import Callable, Iterable, Sequence
+from inspect import signature
 from typing import Any
 
+from ctxlab.chain import Rules
+from ctxlab.middleware.builtin import NEW_NAMES
 from ctxlab.overflow import is_context_overflow
 from ctxlab.settings import Settings
 from ctxlab.summaries import HANDOFF_PROMPT, SummaryWriter
@@ -59,4 +63,24 @@ def _check_alone(*given: Any) -> None:
         raise ValueError(
             "model is a SummaryWriter: give fallback_models, redact and summary_prompt "
             "to it, not to the middleware"
+        )
+
+
+def check_names(given: Iterable[str], middleware: type) -> None:
+    """Say which argument a middleware does not have, and which was meant.
+
+    Raises:
+        TypeError: A name is neither an argument of the middleware nor a rule.
+    """
+    named = [name for name in signature(middleware).parameters if name != "rules"]
+    known = [*named, *Rules.__annotations__]
+    for name in given:
+        if name in known:
+            continue
+        meant = [new for old, (new, _) in NEW_NAMES.items() if old == name]
+        meant += difflib.get_close_matches(name, known, n=1, cutoff=0.7)
+        hint = f": did you mean {meant[0]!r}?" if meant else "."
+        raise TypeError(
+            f"{middleware.__name__} has no argument {name!r}{hint} "
+            "Its docstring lists them, and ctxlab.chain.Rules its rules"
         )

@@ -24,7 +24,12 @@ from langgraph.store.base import BaseStore
 from langgraph.types import TracePolicy, omit_payload
 
 from ctxlab.chain import Policy, Rules, compact_on_demand, protect
-from ctxlab.middleware.building import COUNTER_FIELDS, counter_from, writer_from
+from ctxlab.middleware.building import (
+    COUNTER_FIELDS,
+    check_names,
+    counter_from,
+    writer_from,
+)
 from ctxlab.middleware.drivers import AsyncHandler, Handler, adrive, drive
 from ctxlab.middleware.on_demand import AgentParts, no_model, request_of
 from ctxlab.middleware.shelves import (
@@ -68,6 +73,7 @@ class RequestOnlySummarizationMiddleware(AgentMiddleware[Any, Any, Any]):
 
     Raises:
         ValueError: Settings contradict each other; the message says what to change.
+        TypeError: An argument has none of these names; the message says which is near.
 
     One instance may serve many agents, threads and event loops at once.
     """
@@ -97,6 +103,7 @@ class RequestOnlySummarizationMiddleware(AgentMiddleware[Any, Any, Any]):
         **rules: Unpack[Rules],
     ) -> None:
         super().__init__()
+        check_names(rules, RequestOnlySummarizationMiddleware)
         self.settings = Settings(
             enabled=enabled,
             trigger=trigger,
