@@ -107,18 +107,14 @@ class Planner:
         Raises:
             SummaryError: If the window is too small for any useful chunk.
         """
+        if self.window is None:
+            return self._chunked(span, limit, self.chunk_tokens)
         bare = self.tokens(self._prompt(span, [], span.previous, limit))
-        chunk = min(self.chunk_tokens, (self.window or float("inf")) - bare)
+        chunk = min(self.chunk_tokens, self.window - bare)
         while chunk >= min(_SMALLEST_CHUNK, self.chunk_tokens):
-            chunks = split(span.entries, span.sizes, chunk)
-            room = self.partial_limit(span, limit, len(chunks))
-            previous = [span.previous, *[""] * (len(chunks) - 1)]
-            prompts = [
-                self._prompt(span, entries, before, room)
-                for entries, before in zip(chunks, previous, strict=True)
-            ]
+            prompts = self._chunked(span, limit, chunk)
             largest = max(map(self.tokens, prompts))
-            if self.window is None or largest <= self.window:
+            if largest <= self.window:
                 return prompts
             chunk *= min(0.98, (self.window - bare) / (largest - bare))
         raise SummaryError(
@@ -126,6 +122,17 @@ class Planner:
             f"prompt may have {self.window:.0f}: use a summary model with a larger "
             "window, or raise max_input_tokens"
         )
+
+    def _chunked(
+        self, span: Span, limit: float, chunk: float
+    ) -> list[list[BaseMessage]]:
+        chunks = split(span.entries, span.sizes, chunk)
+        room = self.partial_limit(span, limit, len(chunks))
+        previous = [span.previous, *[""] * (len(chunks) - 1)]
+        return [
+            self._prompt(span, entries, before, room)
+            for entries, before in zip(chunks, previous, strict=True)
+        ]
 
     def merge_prompt(
         self, span: Span, parts: Sequence[str], limit: float
