@@ -131,11 +131,14 @@ def test_an_exercise_that_is_left_out_exists(agenda):
 # --- the rest -------------------------------------------------------------------
 
 
-def test_a_mistake_leads_to_an_answer_that_its_exercise_knows_as_wrong():
+def test_a_mistake_leads_to_a_lesson_or_to_an_answer_known_as_wrong():
     (heading,) = re.findall(r"^## Mistakes.*$", TEXT, re.MULTILINE)
     for mistake, cost, met in rows(TEXT, heading):
         assert mistake.startswith("to ")
         assert cost
+        named = re.findall(r"^lesson (\d\d)$", met)
+        assert bool(named) != ("](" in met)
+        assert set(named) <= set(NUMBERS)
         for label, target in re.findall(r"\[([^]]+)\]\(([^)]+)\)", met):
             assert f"solutions/{label}/wrong_" in target
             assert (NOTEBOOKS / target).exists(), target
