@@ -9,6 +9,7 @@ from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from ctxlab.lab import load_transcript
+from ctxlab.lab.side_by_side import committed_run, side_by_side
 from ctxlab.lab.vendor_errors import VendorError
 from ctxlab.tokens import CjkAwareCounter
 from tests import refresh_peers
@@ -313,7 +314,7 @@ def test_the_chart_says_whose_turns_all_succeeded() -> None:
 
 def test_the_readme_shows_the_committed_run() -> None:
     text = refresh_peers.README.read_text("utf-8")
-    table = refresh_peers.block(refresh_peers.report()["rows"])
+    table = refresh_peers.block(side_by_side(refresh_peers.CONVERSATION))
 
     assert refresh_peers.written(text, table) == text, (
         "python -m tests.refresh_peers writes it"
@@ -322,7 +323,7 @@ def test_the_readme_shows_the_committed_run() -> None:
 
 
 def test_the_committed_run_has_every_peer_on_every_conversation() -> None:
-    found = refresh_peers.report()
+    found = committed_run()
     ran = {(each["conversation"], each["peer"]) for each in found["rows"]}
 
     assert found["not_installed"] == []
@@ -336,9 +337,14 @@ def test_the_committed_run_has_every_peer_on_every_conversation() -> None:
 
 @pytest.mark.parametrize("name", ROUND)
 def test_ctxlab_loses_nothing_in_the_committed_run(name) -> None:
-    rows = refresh_peers.report()["rows"]
+    rows = committed_run()["rows"]
     [ours] = [r for r in rows if (r["conversation"], r["peer"]) == (name, "ctxlab")]
 
     assert [ours[k] for k in ("failed", "overflows", "malformed", "wasted")] == [0] * 4
     assert (ours["facts"], ours["originals"], ours["extra"]) == (1, 1, 0)
     assert ours["state equal"]
+
+
+def test_a_conversation_that_was_not_measured_is_named() -> None:
+    with pytest.raises(ValueError, match="'order_desk' was not measured; choose one"):
+        side_by_side("order_desk")
