@@ -60,7 +60,7 @@ class Size:
 
     Attributes:
         tokens: Thousandths of a token, calls included.
-        calls: Thousandths of a token.
+        calls: Thousandths of a token; None until the parts are asked for.
         kind: Index into `PARTS`.
         role: An AI message is an `ANSWER`, a user message that is no summary a
             `QUESTION`.
@@ -68,7 +68,7 @@ class Size:
     """
 
     tokens: int
-    calls: int
+    calls: int | None
     kind: int
     role: str = OTHER
     digest: bytes | None = None
@@ -161,13 +161,18 @@ class Memo:
 
     def _count(self, message: BaseMessage) -> Size:
         tokens = max(0, round(SCALE * self._counter.message(message)))
-        calls = 0
-        if isinstance(message, AIMessage) and not _is_bare(message):
-            calls = min(tokens, max(0, round(SCALE * self._counter.calls(message))))
+        has_calls = isinstance(message, AIMessage) and not _is_bare(message)
         kind = _KINDS.get(message.type)
         if kind is None:
             kind = _KINDS.get(getattr(message, "role", ""), _USER)
-        return Size(tokens, calls, kind, _role_of(message))
+        return Size(tokens, None if has_calls else 0, kind, _role_of(message))
+
+    def calls(self, message: BaseMessage, size: Size) -> int:
+        """Return what the calls of a message of this size take, counting them once."""
+        if size.calls is None:
+            share = round(SCALE * self._counter.calls(message))
+            size.calls = min(size.tokens, max(0, share))
+        return size.calls
 
 
 def _role_of(message: BaseMessage) -> str:

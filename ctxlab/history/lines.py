@@ -23,7 +23,16 @@ from hashlib import blake2b
 
 from langchain_core.messages import BaseMessage
 
-from ctxlab.history.contents import ANSWER, CALLS, PARTS, QUESTION, SCALE, Face, Size
+from ctxlab.history.contents import (
+    ANSWER,
+    CALLS,
+    PARTS,
+    QUESTION,
+    SCALE,
+    Face,
+    Memo,
+    Size,
+)
 
 
 class Line:
@@ -39,7 +48,8 @@ class Line:
             empty once they were let go of.
     """
 
-    def __init__(self, faces: list[Face], sizes: list[Size]) -> None:
+    def __init__(self, memo: Memo, faces: list[Face], sizes: list[Size]) -> None:
+        self._memo = memo
         self.faces: list[Face] = []
         self.sizes: list[Size] = []
         self.sums = [0]
@@ -54,7 +64,8 @@ class Line:
 
     def fork(self, length: int, faces: list[Face], sizes: list[Size]) -> "Line":
         """Return a line that shares so many messages and then goes on differently."""
-        return Line(self.faces[:length] + faces, self.sizes[:length] + sizes)
+        faces, sizes = self.faces[:length] + faces, self.sizes[:length] + sizes
+        return Line(self._memo, faces, sizes)
 
     def grow(self, faces: list[Face], sizes: list[Size]) -> None:
         """Add the contents that came after the last."""
@@ -69,15 +80,19 @@ class Line:
         self.sizes += sizes
         self.faces += faces
 
-    def part_sums(self, length: int) -> list[list[int]]:
+    def part_sums(
+        self, messages: Sequence[BaseMessage], length: int
+    ) -> list[list[int]]:
         """Return the prefix sums of each part, at least `length` + 1 long."""
         if len(self._parts[0]) <= length:
             with self._lock:
-                for size in self.sizes[len(self._parts[0]) - 1 : length]:
+                for at in range(len(self._parts[0]) - 1, length):
+                    size = self.sizes[at]
+                    calls = self._memo.calls(messages[at], size)
                     for sums in self._parts:
                         sums.append(sums[-1])
-                    self._parts[size.kind][-1] += size.tokens - size.calls
-                    self._parts[CALLS][-1] += size.calls
+                    self._parts[size.kind][-1] += size.tokens - calls
+                    self._parts[CALLS][-1] += calls
         return self._parts
 
     def digest(self, messages: Sequence[BaseMessage], stop: int) -> str:
@@ -143,7 +158,7 @@ class History:
         """
         start, stop, _ = slice(start, stop).indices(self._length)
         stop = max(start, stop)
-        sums = self.line.part_sums(self._length)
+        sums = self.line.part_sums(self._objects, self._length)
         return {
             part: (of[stop] - of[start]) / SCALE
             for part, of in zip(PARTS, sums, strict=True)

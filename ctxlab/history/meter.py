@@ -97,29 +97,28 @@ class HistoryMeter:
         line, length = _longest_common(self._lines, faces)
         sizes = self._memo.sizes(own[length:])
         with self._lock:
-            line = _continued(line, length, faces[length:], sizes)
+            line = self._continued(line, length, faces[length:], sizes)
             line.objects = own
             if own:
                 self._keep(line)
         return History(line, own, len(own))
+
+    def _continued(
+        self, line: Line | None, length: int, faces: list[Face], sizes: list[Size]
+    ) -> Line:
+        """Return a line whose first `length` contents are shared, and then these."""
+        if line is None:
+            return Line(self._memo, faces, sizes)
+        if faces and len(line.faces) != length:  # it goes on differently
+            return line.fork(length, faces, sizes)
+        line.grow(faces, sizes)
+        return line
 
     def _keep(self, line: Line) -> None:
         """Make `line` the newest."""
         if not self._lines or self._lines[-1] is not line:
             others = [other for other in self._lines if other is not line]
             self._lines = [*others, line][-self._max_histories :]
-
-
-def _continued(
-    line: Line | None, length: int, faces: list[Face], sizes: list[Size]
-) -> Line:
-    """Return a line whose first `length` contents are shared, and then these."""
-    if line is None:
-        return Line(faces, sizes)
-    if faces and len(line.faces) != length:  # it goes on differently
-        return line.fork(length, faces, sizes)
-    line.grow(faces, sizes)
-    return line
 
 
 def _same_objects(known: list[BaseMessage], own: list[BaseMessage]) -> bool:

@@ -72,6 +72,8 @@ class ScriptCounter(Counter):
 
     @override
     def text(self, text: str) -> float:
+        if not text:
+            return 0.0
         counts = class_counts(text)
         tokens: int = sum(map(mul, counts, self._weights))
         return tokens / 1_000
