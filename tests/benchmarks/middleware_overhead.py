@@ -2,13 +2,14 @@
 
 Run as `python -m tests.benchmarks.middleware_overhead`. A call inside a run has two
 messages more than the call before: the answer that asked for a tool, and the result.
-"Reload" is the first call after a checkpoint was read, when every message is a new
-object. Everything runs in one process and every figure is a median; compare the ratios,
-the rest depends on the machine. LangChain and deepagents count the whole request at
-every call.
+"One new message" adds them one by one. "Reload" is the first call after a checkpoint
+was read, when every message is a new object. Everything runs in one process and every
+figure is a median; compare the ratios, the rest depends on the machine. LangChain and
+deepagents count the whole request at every call.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
@@ -32,7 +33,7 @@ from tests.benchmarks.counting_speed import conversation
 from tests.benchmarks.peers.stopwatch import cpu_clock
 
 LENGTHS = (100, 1_000, 5_000, 10_000)  # messages
-CALLS, RELOADS, WARM_UP = 40, 11, 4
+BLOCKS, CALLS, WARM_UP = 4, 12, 2
 NEVER = ("tokens", 10**9)
 MODEL = SimulatedChatModel()
 CLOCK = cpu_clock()
@@ -85,21 +86,38 @@ def request_for(messages: list[Any]) -> ModelRequest[Any]:
     )
 
 
-def result_and_call(turn: int) -> tuple[BaseMessage, AIMessage]:
-    """Return what comes before a call inside a run, and what its answer is."""
+def calling(turn: int) -> AIMessage:
+    """Return an answer that asks for a tool, so that the run goes on."""
+    call = {"name": "lookup", "args": {"order": turn}, "id": CALL_ID}
+    return AIMessage("", tool_calls=[call])
+
+
+def final(turn: int) -> AIMessage:
+    """Return an answer that ends its run."""
+    return AIMessage(f"Answer {turn}: the order has left the depot.")
+
+
+def result(turn: int) -> ToolMessage:
     text = f"Order {turn}: it has left the depot."
-    call = {"name": "lookup", "args": {"order": turn + 1}, "id": CALL_ID}
-    result = ToolMessage(text, tool_call_id=CALL_ID, name="lookup")
-    return result, AIMessage("", tool_calls=[call])  # type: ignore[list-item]
+    return ToolMessage(text, tool_call_id=CALL_ID, name="lookup")
 
 
-def question_and_answer(turn: int) -> tuple[BaseMessage, AIMessage]:
-    """Return what comes before a call that ends its run, and what its answer is."""
-    text = f"Answer {turn}: the order has left the depot."
-    return HumanMessage(f"Question {turn}: where is it?"), AIMessage(text)
+Step = Callable[[int, BaseMessage], list[BaseMessage]]
 
 
-Step = Callable[[int], tuple[BaseMessage, AIMessage]]
+def in_a_run(turn: int, answer: BaseMessage) -> list[BaseMessage]:
+    """Return what a run adds: the answer that asked for a tool, and the result."""
+    return [answer, result(turn)]
+
+
+def one_by_one(turn: int, answer: BaseMessage) -> list[BaseMessage]:
+    """Return the same, but only one of them at each call."""
+    return [answer] if turn % 2 else [result(turn)]
+
+
+def in_a_chat(turn: int, answer: BaseMessage) -> list[BaseMessage]:
+    """Return what a turn of a chat adds: the last answer, and a question."""
+    return [answer, HumanMessage(f"Question {turn}: where is it?")]
 
 
 def cost(hook: Hook, messages: list[Any], answer: AIMessage) -> tuple[int, BaseMessage]:
@@ -114,39 +132,52 @@ def cost(hook: Hook, messages: list[Any], answer: AIMessage) -> tuple[int, BaseM
     return CLOCK() - start, answered.result[0]
 
 
-def side_by_side(
-    hooks: dict[str, tuple[Hook, Sequence[BaseMessage]]],
-    turns: int,
-    step: Step,
-    renewed: Callable[[list[Any]], list[Any]],
-) -> dict[str, float]:
-    """Return the median microseconds of each hook, all of them asked in turn.
+@dataclass
+class Lane:
+    """A hook with a conversation of its own.
 
-    Args:
-        hooks: By name: the hook, and the history it starts from.
-        turns: Calls of each hook; the first few warm up.
-        step: What each call adds.
-        renewed: What happens to the history between two turns.
+    Attributes:
+        hook: What is measured.
+        history: What it was called with last, and at first the conversation.
+        answer: What came of that call.
+        times: Nanoseconds of each call that counts.
     """
-    histories = {name: list(history) for name, (_, history) in hooks.items()}
-    times: dict[str, list[int]] = {name: [] for name in hooks}
-    for turn in range(turns):
-        for name, (hook, _) in hooks.items():
-            added, answer = step(turn)
-            history = renewed([*histories[name], added])
-            nanoseconds, answered = cost(hook, history, answer)
-            times[name].append(nanoseconds)
-            histories[name] = [*history, answered]
-    return {name: median(of[WARM_UP:]) / 1_000 for name, of in times.items()}
+
+    hook: Hook
+    history: list[Any]
+    answer: BaseMessage = field(default_factory=lambda: calling(-1))
+    times: list[int] = field(default_factory=list)
+
+    def run(
+        self,
+        turns: range,
+        step: Step,
+        answers: Callable[[int], AIMessage] = calling,
+        renewed: Callable[[list[Any]], list[Any]] = list,
+    ) -> None:
+        """Make a call for each turn; the first two of them warm up."""
+        for turn in turns:
+            self.history = renewed([*self.history, *step(turn, self.answer)])
+            spent, self.answer = cost(self.hook, self.history, answers(turn))
+            if turn >= turns.start + WARM_UP:
+                self.times.append(spent)
 
 
-def compacted(messages: Sequence[BaseMessage]) -> tuple[Hook, list[Any]]:
-    """Return a hook with a view behind it, and the history it was made from."""
-    hook = ours(trigger=("messages", len(messages)), keep=("messages", 20))
-    added, answer = result_and_call(-1)
-    history = [*messages, added]
-    _, answered = cost(hook, history, answer)
-    return hook, [*history, answered]
+def side_by_side(lanes: dict[str, Lane], **how: Any) -> dict[str, float]:
+    """Return the median microseconds of each lane; they take turns, block by block."""
+    for block in range(BLOCKS):
+        for lane in lanes.values():
+            lane.run(range(block * CALLS, (block + 1) * CALLS), **how)
+    return {name: median(lane.times) / 1_000 for name, lane in lanes.items()}
+
+
+def compacted(messages: list[Any]) -> Lane:
+    """Return a lane with a view behind it."""
+    lane = Lane(
+        ours(trigger=("messages", len(messages)), keep=("messages", 20)), messages
+    )
+    lane.run(range(1), in_a_run)
+    return lane
 
 
 def reloaded(messages: list[Any]) -> list[Any]:
@@ -158,19 +189,27 @@ def reloaded(messages: list[Any]) -> list[Any]:
 
 def measure(length: int) -> dict[str, float]:
     """Return microseconds a call for each situation at one length."""
-    messages = conversation(length)
-    asked = [*messages, HumanMessage("Where are they all?"), result_and_call(-2)[1]]
-    hooks: dict[str, tuple[Hook, Sequence[BaseMessage]]] = {
-        "ctxlab, below the trigger": (ours(), asked),
-        "ctxlab, behind a view": compacted(asked),
-        "LangChain": (langchain(), asked),
+    messages = [*conversation(length), HumanMessage("Where are they all?")]
+    run = {
+        "ctxlab, below the trigger": Lane(ours(), messages),
+        "ctxlab, behind a view": compacted(messages),
+        "LangChain": Lane(langchain(), messages),
     }
     if deep := deepagents():
-        hooks["deepagents"] = deep, asked
-    figures = side_by_side(hooks, CALLS, result_and_call, list)
-    fresh = {"ctxlab, reload": ours(), "LangChain, reload": langchain()}
-    again = {name: (hook, messages) for name, hook in fresh.items()}
-    return figures | side_by_side(again, RELOADS, question_and_answer, reloaded)
+        run["deepagents"] = Lane(deep, messages)
+    single = {
+        "ctxlab, one new message": Lane(ours(), messages),
+        "LangChain, one new message": Lane(langchain(), messages),
+    }
+    again = {
+        "ctxlab, reload": Lane(ours(), messages, final(-1)),
+        "LangChain, reload": Lane(langchain(), messages, final(-1)),
+    }
+    return (
+        side_by_side(run, step=in_a_run)
+        | side_by_side(single, step=one_by_one)
+        | side_by_side(again, step=in_a_chat, answers=final, renewed=reloaded)
+    )
 
 
 def main() -> None:
@@ -184,6 +223,10 @@ def main() -> None:
     print()
     ratios = {
         "LangChain ÷ ctxlab": ("LangChain", "ctxlab, below the trigger"),
+        "the same, one new message": (
+            "LangChain, one new message",
+            "ctxlab, one new message",
+        ),
         "LangChain ÷ behind a view": ("LangChain", "ctxlab, behind a view"),
         "deepagents ÷ ctxlab": ("deepagents", "ctxlab, below the trigger"),
         "reload, ctxlab ÷ LangChain": ("ctxlab, reload", "LangChain, reload"),
