@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from operator import mul
 from typing import Any
 
-from langchain_core.messages import BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from typing_extensions import override
 
 from ctxlab.tokens.byte_classes import class_counts
@@ -80,12 +80,15 @@ class ScriptCounter(Counter):
 
     @override
     def message(self, message: BaseMessage) -> float:
-        sent = sent_parts(message)
         framing: float = self.PER_MESSAGE
         if isinstance(message, ToolMessage):
             framing = self.PER_RESULT
         elif message.name:
             framing += self.text(message.name)
+        content = message.content
+        if isinstance(content, str) and not isinstance(message, AIMessage):
+            return framing + self.text(content)  # as most messages are
+        sent = sent_parts(message)
         total = framing + sum(map(self.text, sent.texts)) + self.media.of(sent.media)
         return total + self._calls(sent.calls)
 
