@@ -90,6 +90,8 @@ def usable_input_tokens(usage: Mapping[str, Any] | None) -> int | None:
 
 def _number(value: Any) -> float | None:
     """Return a finite number, or None: True is no token count, nor is NaN."""
+    if type(value) is int:
+        return value
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     return value if math.isfinite(value) else None
