@@ -260,6 +260,40 @@ def test_b90_a_live_chart_prints_its_sentence_and_follows_the_data():
     assert id(live.data[0]) == ids, "traces are kept, their data replaced"
 
 
+def test_a_browser_is_sent_what_is_new_and_nothing_else():
+    live, sent = LiveChart(timeline(calls_of(300, 900), lines={"keep": 500})), []
+    live._send_update_msg = lambda **message: sent.append(message)
+    live.show(timeline(calls_of(300, 900), lines={"keep": 500}))
+    live.show(timeline(calls_of(300, 900), lines={"keep": 600}))
+    live.show(timeline(calls_of(300, 901), lines={"keep": 600}))
+    line, bar = sent
+    assert line["restyle_data"] == {}
+    assert set(line["relayout_data"]) == {"shapes"}
+    (user,) = bar["trace_indexes"]
+    assert live.data[user].name == "U user"
+    assert bar["restyle_data"] == {"y": [[200, 801]]}
+    assert set(bar["relayout_data"]) == {"yaxis.range"}
+
+
+def test_a_live_chart_watches_the_width_of_its_place():
+    """The script that plotly ships is extended: fails when plotly renames its parts."""
+    script = LiveChart(timeline([]))._esm
+    *_, added = script.partition("ResizeObserver(([place])")
+    assert 'dispatchEvent(new Event("resize"))' in added
+    assert re.search(r"\w+\.prototype\._sendTraceDeltas = ", script)
+    assert len(re.findall(r"export default|as default\}", script[-20_000:])) == 1
+    assert LiveChart(timeline([]))._config == {"responsive": True}
+
+
+def test_names_of_close_lines_stand_at_different_ends():
+    places = {
+        shape["name"]: shape["label"]["textposition"]
+        for shape in charts.levels({"trigger": 49, "keep": 24, "limit": 50})
+    }
+    assert places["trigger"] != places["limit"]
+    assert places["trigger"] != places["keep"]
+
+
 def test_a_live_chart_refuses_a_chart_of_another_form():
     live = LiveChart(curves([1], {"a": [1]}))
     with pytest.raises(ValueError, match="draws 1 traces, the new one 2"):

@@ -148,11 +148,14 @@ def curves(
 
 
 def levels(lines: Mapping[str, float]) -> list[dict[str, Any]]:
-    """Return lines across a chart as plotly's shapes: values and labels, by name.
+    """Return lines across a chart as plotly's shapes, in the order given.
+
+    Neighbours have their names at different ends, so that close ones can be read.
 
     >>> [(line["name"], line["y0"]) for line in levels({"limit": 9_000})]
     [('limit', 9000)]
     """
+    by_height = sorted(lines, key=lambda name: -lines[name])
     return [
         {
             "type": "line",
@@ -162,7 +165,7 @@ def levels(lines: Mapping[str, float]) -> list[dict[str, Any]]:
             "line": {"color": GREY, "dash": "dash"},
             "label": {
                 "text": f"{name} {level:,}",
-                "textposition": "start",
+                "textposition": ("start", "end")[by_height.index(name) % 2],
                 "font": {"color": GREY},
             },
         }

@@ -89,7 +89,7 @@ def counter_errors(
         name: [error(counter, each, tokenizer) for each in texts]
         for name, counter in counters.items()
     }
-    title = f"error in % of the exact count ({tokenizer})"
+    title = f"error in % (exact: {tokenizer})"
     figure = curves(
         places, {}, points=errors, lines={"exact": 0}, x_title="", y_title=title
     ).figure

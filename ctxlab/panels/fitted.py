@@ -14,12 +14,15 @@ Needs ipywidgets and anywidget (extra `lab`). Lesson: 12_tune_on_a_transcript.
 """
 
 import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import plotly.graph_objects as go  # type: ignore[import-untyped]
 
 # plotly redraws a "responsive" figure when the window says that it was resized.
+# What it drew, plotly sends back after every change, 20 KB of it: Python knows.
 WATCH = """;
+VIEW.prototype._sendTraceDeltas = VIEW.prototype._sendLayoutDelta = () => {};
 export default () => {
   const plotly = PLOTLY();
   const render = (context) => {
@@ -36,7 +39,7 @@ export default () => {
   return { ...plotly, render };
 };
 """
-_DEFAULT = re.compile(r",(\w+) as default\}")
+_EXPORTS = re.compile(r"(\w+)( as FigureView),(\w+) as default\}")
 
 
 class FittedFigure(go.FigureWidget):  # type: ignore[misc]
@@ -47,8 +50,11 @@ class FittedFigure(go.FigureWidget):  # type: ignore[misc]
         sentence: What it shows, in one line.
     """
 
-    _esm = _DEFAULT.sub(
-        lambda found: "}" + WATCH.replace("PLOTLY", found[1]),
+    _esm = _EXPORTS.sub(
+        lambda found: (
+            f"{found[1]}{found[2]}}}"
+            + WATCH.replace("VIEW", found[1]).replace("PLOTLY", found[3])
+        ),
         str(go.FigureWidget._esm),
     )
 
@@ -56,6 +62,31 @@ class FittedFigure(go.FigureWidget):  # type: ignore[misc]
         super().__init__(figure)
         self._config = {"responsive": True}
         self._sentence = sentence
+        self._drawn = flat(figure)
+
+    def redraw(
+        self, traces: Sequence[Mapping[str, Any]], layout: Mapping[str, Any]
+    ) -> None:
+        """Draw other values in place; the browser is sent only what is new.
+
+        One call for all of it: setting property after property takes plotly several
+        times as long. The sentence is left to who calls.
+
+        Args:
+            traces: Properties of every trace, as plain data.
+            layout: Properties of the layout by path: `yaxis.range`.
+        """
+        were, lay = self._drawn
+        moved = [at for at, now in enumerate(traces) if _new(now, were[at])]
+        names = sorted({name for at in moved for name in _new(traces[at], were[at])})
+        self.plotly_update(
+            {name: [traces[at].get(name) for at in moved] for name in names},
+            _new(layout, lay),
+            moved,
+        )
+        for was, now in zip(were, traces, strict=True):
+            was.update(now)
+        lay.update(layout)
 
     @property
     def sentence(self) -> str:
@@ -67,6 +98,22 @@ class FittedFigure(go.FigureWidget):  # type: ignore[misc]
 
     def _repr_mimebundle_(self, *args: Any, **kwargs: Any) -> Any:
         return with_sentence(super()._repr_mimebundle_(*args, **kwargs), repr(self))
+
+
+def flat(figure: go.Figure) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Return traces, and the layout by paths such as `yaxis.range`, as plain data."""
+    plain = figure.to_plotly_json()
+    layout: dict[str, Any] = {}
+    for name, value in plain["layout"].items():
+        if name in ("xaxis", "yaxis"):
+            layout |= {f"{name}.{inner}": each for inner, each in value.items()}
+        else:
+            layout[name] = value
+    return plain["data"], layout
+
+
+def _new(now: Mapping[str, Any], was: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in now.items() if was.get(name) != value}
 
 
 def with_sentence(bundle: Any, sentence: str) -> Any:

@@ -57,6 +57,8 @@ class Panel(widgets.VBox):  # type: ignore[misc]
         for knob in self.knobs.values():
             knob.style.description_width = "initial"
             knob.layout.width = KNOB_WIDTH
+            if isinstance(knob, widgets.IntSlider):
+                knob.readout_format = ","  # 65,536 as in the text
             knob.observe(self._redraw, names="value")
         self._held = False
         row = widgets.HBox([*self.knobs.values(), reset], layout={"flex_flow": "wrap"})

@@ -13,7 +13,7 @@ Needs ipywidgets and anywidget (extra `lab`). Lesson: 12_tune_on_a_transcript.
 """
 
 from ctxlab.panels.charts import Chart
-from ctxlab.panels.fitted import FittedFigure
+from ctxlab.panels.fitted import FittedFigure, flat
 
 
 class LiveChart(FittedFigure):
@@ -25,7 +25,6 @@ class LiveChart(FittedFigure):
 
     def __init__(self, chart: Chart) -> None:
         super().__init__(chart.figure, chart.sentence)
-        self._shown = chart.figure.to_plotly_json()
 
     def show(self, chart: Chart) -> None:
         """Replace what is drawn by another chart of the same form.
@@ -38,13 +37,5 @@ class LiveChart(FittedFigure):
                 f"this chart draws {len(self.data)} traces, the new one "
                 f"{len(chart.figure.data)}; make a new LiveChart"
             )
-        old, new = self._shown, chart.figure.to_plotly_json()
-        with self.batch_update():
-            for trace, was, now in zip(
-                self.data, old["data"], new["data"], strict=True
-            ):
-                trace.update({k: v for k, v in now.items() if was.get(k) != v})
-            if old["layout"].get("shapes") != new["layout"].get("shapes"):
-                self.layout.shapes = chart.figure.layout.shapes
-            self.layout.yaxis.range = chart.figure.layout.yaxis.range
-        self._shown, self._sentence = new, chart.sentence
+        self.redraw(*flat(chart.figure))
+        self._sentence = chart.sentence

@@ -42,9 +42,9 @@ class TunerChart(FittedFigure):
         clicked: Callable[[int], Any] | None = None,
     ) -> None:
         drawn = timeline(calls, lines=lines)
-        drawn.figure.update_layout(height=HEIGHT, bargap=0.05, hovermode="x")
+        drawn.figure.update_layout(height=HEIGHT, bargap=0, hovermode="x")
+        drawn.figure.layout.xaxis.range = _across(len(calls))
         super().__init__(drawn.figure, drawn.sentence)
-        self._lines = dict(lines)
         if clicked:
             for trace in self.data:
                 trace.on_click(lambda _, points, __: _tell(clicked, points))
@@ -55,35 +55,24 @@ class TunerChart(FittedFigure):
         columns = [[call.parts.get(kind.name, 0) for call in calls] for kind in KINDS]
         totals = [sum(column) for column in zip(*columns, strict=True)]
         top = max([*totals, *lines.values(), 1])
-        with self.batch_update():
-            for trace, tokens in zip(self.data, columns, strict=False):
-                _move(trace, places, tokens, any(tokens))
-            for trace, (name, _) in zip(self.data[len(KINDS) :], EVENTS, strict=True):
-                at = [n for n in places if EVENT_OF.get(calls[n - 1].action) == name]
-                tops = [totals[n - 1] + 0.05 * max(totals) for n in at]
-                _move(trace, at, tops, bool(at))
-            self._draw_lines(dict(lines))
-            self.layout.yaxis.range = [0, ROOM * top]
+        traces = [(places, tokens, any(tokens)) for tokens in columns]
+        for name, _ in EVENTS:
+            at = [n for n in places if EVENT_OF.get(calls[n - 1].action) == name]
+            tops = [totals[n - 1] + 0.05 * max(totals) for n in at]
+            traces.append((at, tops, bool(at)))
+        layout = {
+            "shapes": levels(lines),
+            "xaxis.range": _across(len(calls)),
+            "yaxis.range": [0, ROOM * top],
+        }
+        names = ("x", "y", "showlegend")
+        self.redraw([dict(zip(names, each, strict=True)) for each in traces], layout)
         self._sentence = say_timeline(self, "call")
 
-    def _draw_lines(self, lines: dict[str, int]) -> None:
-        """Move the lines; draw them anew only where there are others."""
-        if list(lines) != list(self._lines):
-            self.layout.shapes = levels(lines)
-        elif lines != self._lines:
-            for shape, moved in zip(self.layout.shapes, levels(lines), strict=True):
-                if shape.y0 != moved["y0"]:
-                    shape.y0 = shape.y1 = moved["y0"]
-                    shape.label.text = moved["label"]["text"]
-        self._lines = lines
 
-
-def _move(trace: Any, places: list[int], tokens: list[Any], named: bool) -> None:
-    """Give a trace its values and its name in the legend; send only what is new."""
-    for name, value in (("x", places), ("y", tokens), ("showlegend", named)):
-        now = trace[name]
-        if value != (list(now) if isinstance(value, list) and now is not None else now):
-            trace[name] = value
+def _across(calls: int) -> list[float]:
+    """Return the range of the axis: two charts of one conversation stand aligned."""
+    return [0.5, max(calls, 1) + 0.5]
 
 
 def _tell(clicked: Callable[[int], Any], points: Any) -> None:

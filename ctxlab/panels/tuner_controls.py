@@ -22,6 +22,8 @@ from ctxlab.panels.tuner_knobs import COUNTERS, SHORTEN, Knobs
 WINDOWS = (8_192, 16_384, 32_768, 65_536, 131_072, 200_000, 1_000_000)
 STEPS = 128  # of a slider
 WIDE = {"width": "min(100%, 460px)"}
+# Beside the bill where both have room, above it elsewhere.
+BOX = {"flex": "1 1 400px", "min_width": "min(100%, 400px)", "max_width": "470px"}
 STYLE = {"description_width": "110px"}
 
 
@@ -124,7 +126,7 @@ class Controls:
         folded = widgets.Accordion([more, money])
         folded.titles = ("more knobs", "money for a million tokens")
         folded.layout.width = "min(100%, 460px)"
-        return widgets.VBox([*self.shown, folded])
+        return widgets.VBox([*self.shown, folded], layout=BOX)
 
 
 def _slider(name: str, value: int, least: int, most: int) -> Any:
