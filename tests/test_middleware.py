@@ -175,6 +175,7 @@ LONG = [HumanMessage(f"{n}: {words(80)}") for n in range(10)]
         ("summarisation_prompt", r": did you mean 'summary_prompt'\?"),
         ("messages_to_keep", r": did you mean 'keep'\?"),
         ("settings", r"."),
+        ("rule", r"."),
         ("writer", r"."),
         ("temperature", r"."),
     ],

@@ -1,7 +1,7 @@
 """From settings to the parts of a middleware: its counter, its writer."""
 
 import difflib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from inspect import signature
 from typing import Any
 
@@ -66,17 +66,15 @@ def _check_alone(*given: Any) -> None:
         )
 
 
-def check_names(given: Iterable[str], middleware: type) -> None:
-    """Say which argument a middleware does not have, and which was meant.
+def known_rules(rules: Rules, middleware: type) -> Rules:
+    """Return the rules; say which argument does not exist, and which was meant.
 
     Raises:
         TypeError: A name is neither an argument of the middleware nor a rule.
     """
     named = [name for name in signature(middleware).parameters if name != "rules"]
     known = [*named, *Rules.__annotations__]
-    for name in given:
-        if name in known:
-            continue
+    for name in sorted(set(rules) - set(Rules.__annotations__)):
         meant = [new for old, (new, _) in NEW_NAMES.items() if old == name]
         meant += difflib.get_close_matches(name, known, n=1, cutoff=0.7)
         hint = f": did you mean {meant[0]!r}?" if meant else "."
@@ -84,3 +82,4 @@ def check_names(given: Iterable[str], middleware: type) -> None:
             f"{middleware.__name__} has no argument {name!r}{hint} "
             "Its docstring lists them, and ctxlab.chain.Rules its rules"
         )
+    return rules

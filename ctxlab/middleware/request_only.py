@@ -26,8 +26,8 @@ from langgraph.types import TracePolicy, omit_payload
 from ctxlab.chain import Policy, Rules, compact_on_demand, protect
 from ctxlab.middleware.building import (
     COUNTER_FIELDS,
-    check_names,
     counter_from,
+    known_rules,
     writer_from,
 )
 from ctxlab.middleware.drivers import AsyncHandler, Handler, adrive, drive
@@ -103,7 +103,6 @@ class RequestOnlySummarizationMiddleware(AgentMiddleware[Any, Any, Any]):
         **rules: Unpack[Rules],
     ) -> None:
         super().__init__()
-        check_names(rules, RequestOnlySummarizationMiddleware)
         self.settings = Settings(
             enabled=enabled,
             trigger=trigger,
@@ -121,7 +120,7 @@ class RequestOnlySummarizationMiddleware(AgentMiddleware[Any, Any, Any]):
             settings=self.settings,
             counter=counter,
             writer=writer_from(model, self.settings, counter, fallback_models, redact),
-            **rules,
+            **known_rules(rules, RequestOnlySummarizationMiddleware),
         )
 
     @classmethod
