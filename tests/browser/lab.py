@@ -105,7 +105,7 @@ def chromium(executable: str, asked: list[str], **options: Any) -> Iterator[Any]
 
 
 def run_all(page: Any, url: str, notebook: str) -> None:
-    """Open a notebook in a workspace of its own, without others' tabs; run its cells."""
+    """Open a notebook in a workspace of its own, and run all its cells."""
     workspace = notebook.removesuffix(".ipynb")
     page.goto(f"{url}/lab/workspaces/{workspace}/tree/{notebook}?token={TOKEN}")
     page.wait_for_selector(".jp-NotebookPanel", timeout=60_000)
