@@ -1,6 +1,6 @@
 """The reference middleware as people put it into their agents."""
 
-from inspect import signature
+from inspect import getdoc, signature
 from typing import Any
 
 import pytest
@@ -195,13 +195,11 @@ def test_an_unknown_argument_beside_settings_is_named_too() -> None:
 
 
 def test_the_lists_of_arguments_that_the_sentence_names_are_complete() -> None:
-    listed = RequestOnlySummarizationMiddleware.__doc__
-    rules = Rules.__doc__
-    assert listed
-    assert rules
+    listed = getdoc(RequestOnlySummarizationMiddleware) or ""
+    rules = getdoc(Rules) or ""
     parameters = signature(RequestOnlySummarizationMiddleware).parameters
-    assert all(f"\n        {n}: " in listed for n in parameters if n != "rules")
-    assert all(f"\n        {name}: " in rules for name in Rules.__annotations__)
+    assert all(f"\n    {name}: " in listed for name in parameters if name != "rules")
+    assert all(f"\n    {name}: " in rules for name in Rules.__annotations__)
 
 
 def test_b14_b34_what_outer_middlewares_add_is_counted_and_kept() -> None:
