@@ -238,6 +238,8 @@ def test_x15_values_are_versioned_and_another_version_is_no_value():
     assert worker.actions[-1] == "compact", "written anew, not misread"
 
 
+# Python 3.12 and later warn of how langgraph's SqliteStore writes a date.
+@pytest.mark.filterwarnings("ignore:The default datetime adapter:DeprecationWarning")
 def test_x15_values_expire(tmp_path):
     with SqliteStore.from_conn_string(f"{tmp_path}/views.db") as store:
         store.setup()
