@@ -44,7 +44,7 @@ def has_a_lessons_length(lesson: Lesson) -> Found:
 
 
 def has_short_cells(lesson: Lesson) -> Found:
-    """Median code cell of at most 5 lines, none over 20, no line over 79."""
+    """Median code cell of at most 5 lines, none over 20, no line over 78."""
     lines = [[x for x in cell.source.split("\n") if x.strip()] for cell in lesson.code]
     lengths = [len(cell) for cell in lines]
     if lengths and median(lengths) > 5:
@@ -53,7 +53,7 @@ def has_short_cells(lesson: Lesson) -> Found:
         if len(cell) > 20:
             yield f"code cell {number} has {len(cell)} lines, the limit is 20"
         widest = max(map(len, cell), default=0)
-        if widest > 79:
+        if widest > 78:
             yield f"code cell {number} has a line of {widest} characters"
 
 

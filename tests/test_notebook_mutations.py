@@ -66,7 +66,7 @@ MUTATIONS = [
     ),
     Mutation(
         "a panel's rendering",
-        "panels/live.py",
+        "panels/fitted.py",
         "        return self._sentence",
         "        return self._sentence[:-1]",
         "LiveChart(",

@@ -94,7 +94,7 @@ class FittedFigure(go.FigureWidget):  # type: ignore[misc]
         return self._sentence
 
     def __repr__(self) -> str:
-        return self._sentence
+        return self.sentence
 
     def _repr_mimebundle_(self, *args: Any, **kwargs: Any) -> Any:
         return with_sentence(super()._repr_mimebundle_(*args, **kwargs), repr(self))

@@ -58,6 +58,9 @@ MISFITS = r"""
 def misfits(page: Any) -> list[str]:
     """Return what scrolls sideways, breaks a row of a table, or cuts a label."""
     found: list[str] = page.evaluate(MISFITS)
+    if found:  # a chart may still be on its way to another width
+        page.wait_for_timeout(3_000)
+        found = page.evaluate(MISFITS)
     return found
 
 
