@@ -93,10 +93,10 @@ def counter_errors(
     figure = curves(
         places, {}, points=errors, lines={"exact": 0}, x_title="", y_title=title
     ).figure
-    names = [each.name for each in texts]
+    names = [each.name.replace(" ", "<br>", 1) for each in texts]
     for step, trace in enumerate(figure.data, -1):  # side by side, or they hide
         trace.x = [place + 0.15 * step for place in places]
-    figure.update_xaxes(tickvals=places, ticktext=names)
+    figure.update_xaxes(tickvals=places, ticktext=names, tickangle=0)
     figure.update_yaxes(range=[-80, 120])
     return Chart(figure, _say)
 
@@ -121,7 +121,7 @@ def counting_panel() -> Panel:
 
 
 def _say(figure: go.Figure) -> str:
-    names = figure.layout.xaxis.ticktext
+    names = [name.replace("<br>", " ") for name in figure.layout.xaxis.ticktext]
     said = []
     for trace in figure.data:
         worst = max(range(len(names)), key=lambda at: abs(trace.y[at]))
