@@ -28,6 +28,7 @@ PEERS = {
     "deepagents, exact counter": "deepagents",
     "langmem, exact counter": "langmem",
 }
+PACKAGES = ("langchain", "deepagents", "langmem")
 Cell = Callable[[dict[str, Any]], Any]
 #: Heading -> figure. Shares are of planted facts and of stored messages; tokens are
 #: all that was billed, in millions; CPU time is the median of a model call.
@@ -51,6 +52,16 @@ def committed_run() -> dict[str, Any]:
     file = data_path("benchmarks", "peers.json")
     found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     return found
+
+
+def measured_with() -> str:
+    """Return the versions of the peers in the committed run, in one line.
+
+    >>> measured_with().startswith("langchain ")
+    True
+    """
+    versions = committed_run()["versions"]
+    return ", ".join(f"{name} {versions[name]}" for name in PACKAGES)
 
 
 def side_by_side(conversation: str) -> list[dict[str, Any]]:
