@@ -216,23 +216,6 @@ def test_export_gives_the_settings_that_a_replay_confirms(page, work, asked):
     assert bill["peak"].strip() == f"{proof['peak_tokens']:,}"
 
 
-def test_the_report_opens_offline(page, work, tmp_path):
-    asked = []
-    report = work / "ctxlab_report.html"
-    if not report.exists():
-        panel(page, "button.ctxlab-export").click()
-        page.get_by_text("Written: ctxlab.yaml").first.wait_for()
-    other = page.context.new_page()
-    try:
-        other.on("request", lambda request: asked.append(request.url))
-        other.goto(report.as_uri())
-        other.wait_for_selector(".js-plotly-plot .bars path", state="attached")
-        shot(other, "report")
-    finally:
-        other.close()
-    assert [url for url in asked if url.startswith("http")] == []
-
-
 def test_a_knob_is_answered_within_a_tenth_of_a_second(page):
     reset(page)
     page.evaluate(WATCH)
