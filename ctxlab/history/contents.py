@@ -154,7 +154,7 @@ class Memo:
         if key is None:
             return size
         self._young[key] = size
-        self._characters += 100 + sum(len(part) for part in key[1:] if part)
+        self._characters += 100 + sum(map(len, filter(None, key[1:])))
         if self._characters > self._half:
             self._old, self._young, self._characters = self._young, {}, 0
         return size

@@ -116,8 +116,12 @@ def sent_parts(message: BaseMessage) -> Sent:
             pieces = bad["name"], bad["args"], bad["id"]
             sent.calls.append(Call(*(piece or "" for piece in pieces)))
             known_ids.add(bad["id"])
-        _add_extras(sent, message.additional_kwargs)
-    _add_content(sent, message.content, known_ids - {None})
+        if message.additional_kwargs:
+            _add_extras(sent, message.additional_kwargs)
+    if isinstance(message.content, str):
+        sent.texts.append(message.content)
+    else:
+        _add_content(sent, message.content, known_ids - {None})
     return sent
 
 
