@@ -165,7 +165,7 @@ async def test_m21_12_every_chunk_reaches_a_summary_request_in_order(way: Way) -
         overhead_tokens=0,
     )
     for mark in marks:
-        await agent.ask(f"{mark} {words(150)}")
+        await agent.ask(f"{mark} {words(160)}")
     told = ["\n".join(m.text for m in request) for request in agent.writer.requests]
     record = next(record for record in agent.records if record.summary_calls)
     assert record.summary_calls == len(told) >= 3

@@ -211,11 +211,18 @@ def by_standard(character: str) -> str:
 
 LETTERS = st.text(st.sampled_from("abc"), min_size=10, max_size=40)
 CHARACTERS = st.text(
-    st.sampled_from("abzAZ09.,_ \t\n\r\x7féÖЖяאع→…かカ。㐀汉漢鑫𠀀한🎉Ａ！ﬁ"), max_size=60
+    st.sampled_from("abzAZ09.,_ \t\n\r\x7féÖЖяאع→…かカ。㐀汉漢鑫𠀀한🎉Ａ！ﬁ"),
+    max_size=60,
 )
 SPACES = st.text(st.sampled_from(" \tB"), max_size=12)
 MIXED = st.lists(LETTERS | CHARACTERS | SPACES, max_size=3).map("".join)
-PIECES = ["fooBar42::ok ", "x\n     y", "Жук汉字abC한글 é", "x" * 19 + "Y", "é" + "z" * 17]
+PIECES = [
+    "fooBar42::ok ",
+    "x\n     y",
+    "Жук汉字abC한글 é",
+    "x" * 19 + "Y",
+    "é" + "z" * 17,
+]
 
 
 class TestCharacterClasses:

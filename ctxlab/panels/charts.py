@@ -23,8 +23,7 @@ import plotly.graph_objects as go  # type: ignore[import-untyped]
 
 from ctxlab.panels.vocabulary import KINDS, Kind
 
-GREY = "#888888"
-GRID = "rgba(128,128,128,0.3)"
+GREY, GRID = "#888888", "rgba(128,128,128,0.3)"
 _BELOW = {"yref": "container", "y": 0, "yanchor": "bottom"}  # under the axis title
 #: What a marker above a bar means: (name, plotly symbol).
 EVENTS = (("compaction", "triangle-down"), ("refusal", "x"))
