@@ -1,4 +1,4 @@
-# says: expected 171, got 27
+# says: expected 174, got 26
 from langchain_core.messages import SystemMessage
 
 
