@@ -114,9 +114,9 @@ class Settings(BaseModel):
         keep = amount_in(self.keep, "tokens")
         if keep and self.overhead_tokens >= keep:
             raise ValueError(
-                f"overhead_tokens is {self.overhead_tokens} and keep is {keep} tokens: "
-                "nothing would be left for the conversation; lower overhead_tokens or "
-                "raise keep"
+                f"overhead_tokens is {self.overhead_tokens} and keep is {self.keep[1]} "
+                "tokens: nothing would be left for the conversation; lower "
+                "overhead_tokens or raise keep"
             )
         return self
 
