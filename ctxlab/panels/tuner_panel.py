@@ -65,6 +65,7 @@ class Tuner(widgets.VBox):  # type: ignore[misc]
         self.call = widgets.BoundedIntText(1, min=1, max=1, description="call")
         self.figures, self.detail = widgets.HTML(), widgets.HTML()
         self.said, self.caption = widgets.HTML(), widgets.HTML()
+        self._tried: Knobs | None = self.controls.knobs()
         self.first = self._try(start.configuration())
         self.second: Side | None = None
         lines = start.lines()
@@ -158,9 +159,13 @@ class Tuner(widgets.VBox):  # type: ignore[misc]
     def _moved(self) -> None:
         """Try what the knobs say now; keep the picture when that is impossible."""
         knobs = self.controls.knobs()
+        if knobs == self._tried:  # a browser may tell twice
+            return
         if fault := knobs.fault():
+            self._tried = None
             self._say_fault(fault)
             return
+        self._tried = knobs
         self.said.value = ""
         window_moved = knobs.window != self.first.what_if.model.context_window
         self.first = self._try(knobs.configuration())

@@ -60,6 +60,11 @@ _CHAT: list[BaseMessage] = [
     HumanMessage("six"),
     AIMessage("seven eight nine ten"),
 ]
+_GAP: list[BaseMessage] = [
+    HumanMessage("one"),
+    AIMessage("two three four five six seven"),
+    HumanMessage("eight"),
+]
 _LOOP: list[BaseMessage] = [
     HumanMessage("audit it"),
     AIMessage("first step"),
@@ -98,6 +103,7 @@ EXERCISES = (
             Case((_LOOP, 8, size), _shown),
             Case((_CHAT, 4, size), _shown),
             Case((_CHAT, 5, size), _shown),
+            Case((_GAP, 6, size), _shown),
             Case((_CHAT, 7, size), _shown),
             Case((_CHAT, 100, size), _shown),
         ],

@@ -54,7 +54,9 @@ _ASKED = {
     "the limit the user set (80)": r"\b80\b",
     "the exact number INV-31": r"INV-31",
     "what failed, and why (409, locked)": r"409|locked",
-    "that the payment is a guess": r"guess|not (?:yet )?(?:checked|verified)",
+    "that the payment is a guess": (
+        r"guess|assum|unverified|unchecked|unconfirmed|not (?:yet )?(?:checked|verified)"
+    ),
 }
 _UNTRUE = r"(?<!not )(?<!not yet )\brefunded\b|refund (?:is |was )?(?:done|complete)"
 
