@@ -1,4 +1,4 @@
-# says: expected [], got
+# says: expected [human('eight')], got [human('one')]
 def shown(messages, trim, size):
     kept = []
     for message in messages:
