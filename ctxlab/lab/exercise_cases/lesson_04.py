@@ -55,7 +55,7 @@ _ASKED = {
     "the exact number INV-31": r"INV-31",
     "what failed, and why (409, locked)": r"409|locked",
     "that the payment is a guess": (
-        r"guess|assum|un(?:verified|checked|confirmed)|not (?:yet )?(?:checked|verified)"
+        r"guess|assum|un(?:verified|checked|confirmed)|not (yet )?(?:checked|verified)"
     ),
 }
 _UNTRUE = r"(?<!not )(?<!not yet )\brefunded\b|refund (?:is |was )?(?:done|complete)"
