@@ -1,7 +1,7 @@
 """Two panels on calibration: a ratio against a line, and fits under bad samples.
 
 >>> ratio_against_line().sentence
-'the trigger is reached at 80 visible tokens by the ratio, 45,152 by first aid, \
+'the trigger is reached at 80 counted tokens by the ratio, 45,152 by first aid, \
 38,034 by the line, 38,034 in truth'
 >>> fits_under_fault(factor=0.1).sentence.split("; ")[1:]
 ['the line says 31,250 (-4.9 %), 13,112 fixed', \
@@ -60,7 +60,7 @@ def ratio_against_line(
 
     Args:
         fixed: Provider tokens of every request for what no message shows.
-        scale: Provider tokens for each visible one.
+        scale: Provider tokens for each counted one.
         first: Visible tokens of the first sample.
         second: Visible tokens of the second sample.
     """
@@ -78,7 +78,7 @@ def ratio_against_line(
         PLACES,
         series,
         lines={"trigger": TRIGGER},
-        x_title="visible tokens",
+        x_title="counted tokens",
         y_title="predicted provider tokens",
     ).figure
     crossings = [_first_at_trigger(fit) for fit in fits.values()]
@@ -127,7 +127,7 @@ def session(
         factor: What that bill is multiplied by.
         moved: Tokens by which the fixed part grows before request 9.
     """
-    visible = list(accumulate(ADDED))
+    counted = list(accumulate(ADDED))
     costs = [
         tokens * rate for tokens, rate in zip(ADDED, BILLED_PER_TOKEN, strict=True)
     ]
@@ -135,9 +135,9 @@ def session(
         round(FIXED + cost + moved * (number >= MOVED_FROM))
         for number, cost in enumerate(accumulate(costs), 1)
     ]
-    true_next = UsageSample(visible[-1], bills[-1])
+    true_next = UsageSample(counted[-1], bills[-1])
     bills[outlier - 1] = round(bills[outlier - 1] * factor)
-    seen = zip(visible[:-1], bills[:-1], strict=True)
+    seen = zip(counted[:-1], bills[:-1], strict=True)
     return [UsageSample(x, y) for x, y in seen], true_next
 
 
@@ -162,7 +162,7 @@ def fits_under_fault(outlier: int = 6, factor: float = 1.0, moved: int = 0) -> C
             "the line": [line.predict(x) for x in places],
             "anchored": [anchored.predict(x) for x in places],
         },
-        x_title="visible tokens",
+        x_title="counted tokens",
         y_title="provider tokens",
     ).figure
     _add_samples(figure, samples)
@@ -216,7 +216,7 @@ def _within_window(fit: Fit) -> list[float]:
 
 
 def _first_at_trigger(fit: Fit) -> int:
-    """Return the smallest number of visible tokens that is taken for the trigger."""
+    """Return the smallest number of counted tokens that is taken for the trigger."""
     return max(0, math.ceil((TRIGGER - fit.fixed_overhead) / fit.tokenizer_scale))
 
 
@@ -242,7 +242,7 @@ def _say_crossings(figure: go.Figure) -> str:
         f"{at:,} {'in truth' if trace.name == 'truth' else f'by {trace.name}'}"
         for trace, at in zip(series, crossings.x, strict=True)
     ]
-    said[0] = said[0].replace(" by", " visible tokens by", 1)
+    said[0] = said[0].replace(" by", " counted tokens by", 1)
     return f"the trigger is reached at {', '.join(said)}"
 
 
@@ -250,7 +250,7 @@ def _say_next(figure: go.Figure) -> str:
     (at,), (billed,) = figure.data[-1].x, figure.data[-1].y
     meta = figure.layout.meta
     said = [
-        f"a request of {at:,} visible tokens is billed {billed:,}, "
+        f"a request of {at:,} counted tokens is billed {billed:,}, "
         f"{meta['fixed']:,} of them fixed"
     ]
     for who, (tokens, fixed) in meta["said"].items():
