@@ -98,7 +98,7 @@ def crossings(**knobs: float) -> dict[str, int]:
     return {t.name: at for t, at in zip(series, marks.x, strict=True)}
 
 
-def test_m7_the_ratio_takes_80_visible_tokens_for_the_trigger():
+def test_m7_the_ratio_takes_80_counted_tokens_for_the_trigger():
     assert crossings() == {
         "the ratio": 80,
         "first aid": 45_152,
