@@ -17,8 +17,10 @@ Left out: what a replay notes about gaps in a recording. Lesson:
 12_tune_on_a_transcript.
 """
 
+import gc
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Unpack
 
@@ -98,10 +100,27 @@ def what_if(
     known = bench.results.get(asked)
     if known is None:
         run = _Run(bench, settings, prices, rules)
-        for number, turn in enumerate(bench.turns, start=1):
-            run.live(number, turn)
+        with collection_put_off():
+            for number, turn in enumerate(bench.turns, start=1):
+                run.live(number, turn)
         known = bench.results.put(asked, run.lived)
     return known  # type: ignore[no-any-return]
+
+
+@contextmanager
+def collection_put_off() -> Iterator[None]:
+    """Collect no garbage for some milliseconds.
+
+    A full collection looks through every object of every module there is; with plotly
+    and Jupyter loaded that takes longer than a what-if. It comes afterwards, then.
+    """
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 class _Run:
