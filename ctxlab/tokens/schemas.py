@@ -50,14 +50,14 @@ def schema_text(tool: Any) -> str:
 
 
 def _remember(tool: Any, made_from: Any, text: str) -> None:
-    key = id(tool)
+    key, known = id(tool), _of_object  # the module's name is gone before the last tool
 
     def forget(gone: weakref.ref[Any]) -> None:
-        if key in _of_object and _of_object[key][0] is gone:
-            del _of_object[key]
+        if key in known and known[key][0] is gone:
+            del known[key]
 
     try:
-        _of_object[key] = (weakref.ref(tool, forget), made_from, text)
+        known[key] = (weakref.ref(tool, forget), made_from, text)
     except TypeError:  # a callable that cannot be referred to weakly
         return
 
