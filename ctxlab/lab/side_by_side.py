@@ -6,7 +6,7 @@ writes what came out; README and lesson 14 show it from there.
 >>> rows = side_by_side("engineering_tools")
 >>> [row["peer"] for row in rows][:2]
 ['nothing', 'ctxlab']
->>> [row["failed turns"] for row in rows][1]
+>>> [row["failed"] for row in rows][1]
 0
 
 Left out: running it, which needs the packages of the extra `peers`. Lesson:
@@ -30,10 +30,10 @@ PEERS = {
 }
 PACKAGES = ("langchain", "deepagents", "langmem")
 Cell = Callable[[dict[str, Any]], Any]
-#: Heading -> figure. Shares are of planted facts and of stored messages; tokens are
-#: all that was billed, in millions; CPU time is the median of a model call.
+#: Heading -> figure. Turns that failed; shares of planted facts and of stored messages;
+#: all tokens that were billed, in millions; CPU time, the median of a model call.
 COLUMNS: dict[str, Cell] = {
-    "failed turns": lambda row: row["failed"],
+    "failed": lambda row: row["failed"],
     "malformed": lambda row: row["malformed"],
     "facts": lambda row: f"{row['facts']:.0%}",
     "stored": lambda row: f"{row['originals']:.0%}",
