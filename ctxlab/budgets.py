@@ -55,10 +55,11 @@ class Budget:
         """Return whether a request of this size must be compacted."""
         if self.limit and tokens >= SAFE_SHARE * self.limit:
             return True
-        return any(
-            tokens >= needed.get("tokens", 0) and messages >= needed.get("messages", 0)
-            for needed in self.conditions
-        )
+        for needed in self.conditions:
+            enough = tokens >= needed.get("tokens", 0)
+            if enough and messages >= needed.get("messages", 0):
+                return True
+        return False
 
 
 def budget_for(

@@ -163,6 +163,10 @@ class LiveView:
         return carried(self.view, messages, self.note, self.replacements)
 
 
+WHOLE_HISTORY = LiveView()
+"""The history as it is: nothing summarised, nothing shortened."""
+
+
 def view_key(digest: str, identity: str) -> str:
     """Return where a view is remembered: content of its prefix, way of writing.
 

@@ -22,9 +22,9 @@ from ctxlab.chain.threads import conversation_name
 from ctxlab.estimates import Estimate, estimate
 from ctxlab.records import Action, CallRecord, whole_parts
 from ctxlab.summaries import is_summary, language_of
-from ctxlab.views import LiveView
+from ctxlab.views import WHOLE_HISTORY, LiveView
 
-ANSWERS_TO_SEARCH = 16
+ANSWERS_TO_SEARCH = 32
 ABSURD = 2  # times the limit: a limit may leave half of a window to the answer
 BISECTIONS = 24  # to less than a token, from a window of ten million
 
@@ -36,6 +36,7 @@ class Call:
         messages: The whole history, oldest first.
         history: The same, measured.
         newest_user: Index of the newest user message, or None.
+        answers: Indices of the newest AI messages, newest first.
         live: The view that the request will carry.
         action: The last layer that decided.
     """
@@ -46,11 +47,12 @@ class Call:
         self.messages: Sequence[BaseMessage] = request.messages
         self.history = policy.meter.measure(request.messages)
         self.newest_user = self.history.newest_user
+        self.answers = self.history.answers(ANSWERS_TO_SEARCH)[::-1]
         self.conversation = conversation_name(request.runtime, self.history)
         self.fixed = policy.fixed_parts.of(request)
         self.budget = policy.budget(request)
         self.fit: Fit | None = self._fit()
-        self.live = LiveView()
+        self.live = WHOLE_HISTORY
         self.action: Action = "pass"
         self.notes: list[str] = []
         self.summary_failed = False
@@ -141,7 +143,7 @@ class Call:
     @cached_property
     def before_tokens(self) -> int:
         """Estimated tokens of the whole history: the request without a view."""
-        return self._measured(LiveView()).effective
+        return self._measured(WHOLE_HISTORY).effective
 
     def _measured(self, live: LiveView) -> Estimate:
         return estimate(
@@ -232,7 +234,7 @@ class Call:
         """Return the last bill plus what was added, if a request extends it."""
         if not self.policy.settings.use_reported_usage:
             return None
-        for index in reversed(self.history.answers(ANSWERS_TO_SEARCH)):
+        for index in self.answers:
             message = self.messages[index]
             entry = entry_of(message)
             if entry.get("refused"):

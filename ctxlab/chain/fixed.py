@@ -9,6 +9,7 @@ Lesson: 07_fit_the_overhead.
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from langchain.agents.middleware import ModelRequest
@@ -30,7 +31,7 @@ class FixedPart:
     tools: float
     fingerprint: str
 
-    @property
+    @cached_property
     def tokens(self) -> float:
         """Tokens of the system message and all schemas."""
         return self.system + self.tools

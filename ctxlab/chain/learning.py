@@ -7,7 +7,6 @@ conversation and forgotten with it. Its local figure is that of the request as s
 Lesson: 07_fit_the_overhead.
 """
 
-from dataclasses import replace
 from typing import Any
 
 from langchain.agents.middleware import ModelResponse
@@ -31,7 +30,7 @@ def learn(call: Call, response: ModelResponse[Any]) -> ModelResponse[Any]:
             noted = message.model_copy(update={"response_metadata": metadata})
             result = [*response.result]
             result[place] = noted
-            return replace(response, result=result)
+            return ModelResponse(result, response.structured_response)
     return response
 
 

@@ -108,8 +108,7 @@ def worth_trimming(call: Call, ceiling: int) -> bool:
 
 def window_was_full(call: Call) -> bool:
     """Return whether the last answer was cut off by a full window."""
-    newest = call.history.answers(1)
-    entry = entry_of(call.messages[newest[0]]) if newest else {}
+    entry = entry_of(call.messages[call.answers[0]]) if call.answers else {}
     return bool(entry.get("window_full")) and entry.get("view", "") == call.live.key
 
 
@@ -182,8 +181,11 @@ def give_up(call: Call, error: Exception) -> Response:
 
 def goes_on(response: Response) -> bool:
     """Return whether the run comes back with these messages: for tools' results."""
-    result = response.result if isinstance(response, ModelResponse) else []
-    return any(getattr(message, "tool_calls", None) for message in result)
+    if isinstance(response, ModelResponse):
+        for message in response.result:
+            if getattr(message, "tool_calls", None):
+                return True
+    return False
 
 
 def tell(call: Call, response: Response) -> Generator[Effect, Any, None]:

@@ -20,7 +20,6 @@ from ctxlab.summaries import summary_message
 from ctxlab.tool_results import clip
 from ctxlab.views import LiveView, View, view_key
 
-ANSWERS_TO_SEARCH = 32
 MAX_LOADS = 2
 
 
@@ -55,7 +54,7 @@ def leave_none_waiting(call: Call) -> None:
 def through_answers(call: Call) -> Generator[Effect, Any, None]:
     """Take up the view that the newest answer names, if it still holds."""
     seen: set[str] = set()
-    for index in reversed(call.history.answers(ANSWERS_TO_SEARCH)):
+    for index in call.answers:
         entry = entry_of(call.messages[index])
         key = entry.get("view")
         if entry.get("refused"):

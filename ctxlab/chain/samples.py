@@ -6,7 +6,8 @@ conversation gains an answer or two, so only the newest are read.
 Lesson: 07_fit_the_overhead.
 """
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.messages import BaseMessage
@@ -26,9 +27,8 @@ def entry_of(message: BaseMessage) -> dict[str, Any]:
     return entry if isinstance(entry, dict) else {}
 
 
-def sample_of(message: BaseMessage) -> UsageSample | None:
-    """Return the sample in an AI message; None without a bill, or a broken one."""
-    entry = entry_of(message)
+def sample_in(entry: Mapping[str, Any]) -> UsageSample | None:
+    """Return the sample in an entry; None without a bill, or a broken one."""
     if not entry.get("provider_input_tokens"):
         return None
     try:
@@ -46,18 +46,39 @@ def first_to_learn(answers: int) -> int:
     return max(0, (answers // BLOCK - 1) * BLOCK)
 
 
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What a conversation has taught up to its newest answer.
+
+    Attributes:
+        count: Number of its answers.
+        entry: What ctxlab wrote into the newest of them.
+        track: The track that has learned their samples.
+    """
+
+    count: int
+    entry: Mapping[str, Any]
+    track: AnchoredTrack
+
+    def ends(self, count: int, entry: Mapping[str, Any]) -> bool:
+        """Return whether this is known up to exactly that answer."""
+        if self.count != count:
+            return False
+        return self.entry is entry or _bill(self.entry) == _bill(entry)
+
+
 class FitBook:
     """Fits of many conversations that learn on, sample by sample; thread-safe.
 
     Args:
         calibration: How a fit is made.
-        size: Number of fits to remember; then the book starts afresh.
+        size: Number of conversations to remember; then the book starts afresh.
     """
 
     def __init__(self, calibration: Calibration, size: int = 1_024) -> None:
         self.calibration = calibration
         self.size = size
-        self._tracks: dict[Hashable, AnchoredTrack] = {}
+        self._known: dict[str, Learned] = {}
 
     def fit(
         self,
@@ -80,40 +101,42 @@ class FitBook:
         if not isinstance(self.calibration, AnchoredCalibration):
             samples = _window(messages, history, count)
             return self.calibration.fit(samples, fixed_tokens=fixed_tokens)
-        answers = [messages[index] for index in history.answers(2)]
-        name = conversation, count, _bill(answers[-1])
-        track = self._tracks.get(name)
-        if track is None:
-            track = self._learned(conversation, count, answers)
+        *before, newest = [entry_of(messages[index]) for index in history.answers(2)]
+        known = self._known.get(conversation)
+        if known is None or not known.ends(count, newest):
+            track = _one_more(known, count, before, newest)
             if track is None:
                 track = AnchoredTrack(self.calibration, fixed_tokens)
                 track.learn(_window(messages, history, count))
-            self._remember(name, track)
-        return track.line(fixed_tokens)
+            known = Learned(count, newest, track)
+            self._remember(conversation, known)
+        return known.track.line(fixed_tokens)
 
-    def _learned(
-        self, conversation: str, count: int, answers: list[BaseMessage]
-    ) -> AnchoredTrack | None:
-        """Return what was known before the newest answer, and its sample learned."""
-        if count < 2 or count % BLOCK == 0:
-            return None
-        before = conversation, count - 1, _bill(answers[0])
-        known = self._tracks.pop(before, None)
-        if known is None:
-            return None
-        track = known.copy()  # another thread may be asking the one that was known
-        track.learn(_samples(answers[1:]))
-        return track
-
-    def _remember(self, name: Hashable, track: AnchoredTrack) -> None:
-        if len(self._tracks) >= self.size:
-            self._tracks = {}
-        self._tracks[name] = track
+    def _remember(self, conversation: str, known: Learned) -> None:
+        if len(self._known) >= self.size:
+            self._known = {}
+        self._known[conversation] = known
 
 
-def _bill(answer: BaseMessage) -> Hashable:
+def _one_more(
+    known: Learned | None,
+    count: int,
+    before: list[dict[str, Any]],
+    newest: Mapping[str, Any],
+) -> AnchoredTrack | None:
+    """Return a track that learned the newest answer too, if all before it is known."""
+    if known is None or not before or count % BLOCK == 0:
+        return None
+    if not known.ends(count - 1, before[0]):
+        return None
+    track = known.track.copy()  # another thread may be asking the one that was known
+    if sample := sample_in(newest):
+        track.add(sample)
+    return track
+
+
+def _bill(entry: Mapping[str, Any]) -> Hashable:
     """Return what tells the samples of two answers apart."""
-    entry = entry_of(answer)
     return entry.get("local_input_tokens"), entry.get("provider_input_tokens")
 
 
@@ -128,5 +151,5 @@ def _window(
 
 
 def _samples(answers: Iterable[BaseMessage]) -> list[UsageSample]:
-    found = map(sample_of, answers)
+    found = (sample_in(entry_of(answer)) for answer in answers)
     return [sample for sample in found if sample is not None]

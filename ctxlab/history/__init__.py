@@ -23,7 +23,7 @@ A digest names the content of a prefix: type, content, calls, call id, name and 
 of each message. Ids, usage, metadata and artifacts do not count, so a reloaded, forked
 or replayed conversation has the digest of the original, in any process.
 
-Read in this order: `contents` (what of a message counts, remembered by content),
+Read in this order: `faces` (what makes a content), `contents` (sizes by content),
 `lines` (sums, parts and digests of a conversation), `meter` (finding again what was
 measured before).
 

@@ -1,7 +1,7 @@
 """What is remembered of one message: its tokens and its digest, found by content.
 
-After a checkpoint reload every message is a new object with an old content. Comparing
-contents is cheaper than counting them, so the size of each is remembered by content.
+Where a conversation was edited, most of its messages are old contents in a new place:
+the size of each is remembered by content.
 
 >>> from langchain_core.messages import AIMessage
 >>> same = [AIMessage("Done.", id="a"), AIMessage("Done.", id="b")]
@@ -10,23 +10,25 @@ contents is cheaper than counting them, so the size of each is remembered by con
 >>> message_digest(same[0]) == message_digest(AIMessage("Done!"))
 False
 
-Left out here: whole conversations (`lines`). Lesson: 09_summarize_the_request_only.
+Left out here: what makes a content (`faces`), whole conversations (`lines`). Lesson:
+09_summarize_the_request_only.
 """
 
 import json
-import marshal
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
-from operator import itemgetter
 from typing import Any, Protocol
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from pydantic_core import to_jsonable_python
 
+from ctxlab.history.faces import Face, content_key
+
 PARTS = ("system", "user", "assistant", "calls", "results")
 """The kinds of content that `History.parts` tells apart."""
 
+_MOST_UNNAMED = 1_000  # contents whose keys are put off
 SCALE = 1_000
 """Sums are kept in thousandths of a token: integers add up exactly in any order."""
 
@@ -138,34 +140,59 @@ class Memo:
         self._young: dict[Any, Size] = {}
         self._old: dict[Any, Size] = {}
         self._characters = 0  # of the young half
+        self._unnamed: list[tuple[Face, Size]] = []
 
-    def sizes(self, messages: Iterable[BaseMessage]) -> list[Size]:
-        """Return the size of each message, counting only contents not seen lately."""
-        # Two threads may count one content twice or lose an entry; none goes wrong.
-        sizes = []
-        for message in messages:
-            key = content_key(message)
-            size = self._young.get(key)
-            sizes.append(self._find_or_count(key, message) if size is None else size)
+    # Two threads may count one content twice or lose an entry; none goes wrong.
+
+    def count(self, messages: Iterable[BaseMessage], faces: list[Face]) -> list[Size]:
+        """Return the sizes of messages that are new.
+
+        A key is made for each when somebody first looks for one: within a run nobody
+        does, for nothing comes twice.
+        """
+        sizes = [self._count(message) for message in messages]
+        self._unnamed += zip(faces, sizes, strict=True)
+        if len(self._unnamed) > _MOST_UNNAMED:
+            self._name()
         return sizes
 
-    def _find_or_count(self, key: tuple[Any, ...] | None, message: BaseMessage) -> Size:
-        size = self._old.get(key) or self._count(message)
+    def sizes(self, messages: Iterable[BaseMessage], faces: list[Face]) -> list[Size]:
+        """Return the size of each message, counting only contents not seen lately."""
+        self._name()
+        return [
+            self._find_or_count(content_key(face), message)
+            for message, face in zip(messages, faces, strict=True)
+        ]
+
+    def _find_or_count(self, key: Any, message: BaseMessage) -> Size:
+        size = self._young.get(key)
+        if size is None:
+            size = self._old.get(key) or self._count(message)
+            self._put(key, size)
+        return size
+
+    def _name(self) -> None:
+        unnamed, self._unnamed = self._unnamed, []
+        for face, size in unnamed:
+            self._put(content_key(face), size)
+
+    def _put(self, key: tuple[Any, ...] | None, size: Size) -> None:
         if key is None:
-            return size
+            return
         self._young[key] = size
-        self._characters += 100 + sum(map(len, filter(None, key[1:])))
+        self._characters += 100 + sum(map(len, filter(None, key)))
         if self._characters > self._half:
             self._old, self._young, self._characters = self._young, {}, 0
-        return size
 
     def _count(self, message: BaseMessage) -> Size:
         tokens = max(0, round(SCALE * self._counter.message(message)))
-        has_calls = isinstance(message, AIMessage) and not _is_bare(message)
+        if isinstance(message, AIMessage):
+            calls = 0 if _is_bare(message) else None
+            return Size(tokens, calls, _ASSISTANT, ANSWER)
         kind = _KINDS.get(message.type)
         if kind is None:
             kind = _KINDS.get(getattr(message, "role", ""), _USER)
-        return Size(tokens, None if has_calls else 0, kind, _role_of(message))
+        return Size(tokens, 0, kind, QUESTION if _is_question(message) else OTHER)
 
     def calls(self, message: BaseMessage, size: Size) -> int:
         """Return what the calls of a message of this size take, counting them once."""
@@ -175,84 +202,13 @@ class Memo:
         return size.calls
 
 
-def _role_of(message: BaseMessage) -> str:
-    if isinstance(message, AIMessage):
-        return ANSWER
-    user = isinstance(message, HumanMessage)
-    return QUESTION if user and _source(message.__dict__) != "summarization" else OTHER
-
-
-def _source(fields: dict[str, Any]) -> Any:
-    """Return who wrote a message that no user wrote, if it says so."""
-    return fields["additional_kwargs"].get("lc_source")
+def _is_question(message: BaseMessage) -> bool:
+    """Tell whether a user wrote this message, and no summary writer."""
+    source = message.additional_kwargs.get("lc_source")
+    return isinstance(message, HumanMessage) and source != "summarization"
 
 
 def _is_bare(message: AIMessage) -> bool:
     """Tell whether an AI message is text alone, so that it cannot hold a call."""
     calls = message.tool_calls or message.invalid_tool_calls
     return isinstance(message.content, str) and not (calls or message.additional_kwargs)
-
-
-def content_key(message: BaseMessage) -> tuple[Any, ...] | None:
-    """Return a key that two messages share only if they count and digest alike.
-
-    Reading `__dict__` and comparing strings is what makes a reload cheap. What is no
-    plain string is compared by its marshalled bytes; None stands for a content that
-    has none and is counted anew each time.
-    """
-    fields = message.__dict__
-    kind, content, name = type(message), fields["content"], fields["name"]
-    try:
-        if type(content) is not str:
-            content = marshal.dumps(content, 2)
-        if "tool_calls" in fields:
-            return kind, content, name, _calls_key(fields)
-    except ValueError:
-        return None
-    if "tool_call_id" in fields:
-        return kind, content, name, fields["tool_call_id"], fields.get("status")
-    return kind, content, name, fields.get("role"), _source(fields)
-
-
-def _calls_key(fields: dict[str, Any]) -> bytes | None:
-    calls, invalid = fields["tool_calls"], fields["invalid_tool_calls"]
-    extras = fields["additional_kwargs"]
-    if calls or invalid or extras:
-        return marshal.dumps((calls, invalid, extras), 2)
-    return None
-
-
-Face = tuple[Any, ...]
-"""The fields of a message that make its content, to be compared with another's."""
-
-_COVERED = (
-    "type",
-    "content",
-    "name",
-    "tool_calls",
-    "invalid_tool_calls",
-    "tool_call_id",
-    "status",
-    "role",
-    "additional_kwargs",
-)
-
-
-class _Faces(dict[type, Callable[[dict[str, Any]], Face]]):
-    """What takes the covered fields out of a message, by its class."""
-
-    def __missing__(self, kind: type[BaseMessage]) -> Callable[[dict[str, Any]], Face]:
-        fields = [name for name in _COVERED if name in kind.model_fields]
-        self[kind] = getter = itemgetter(*fields)
-        return getter
-
-
-_faces = _Faces()
-
-
-def faces_of(messages: Iterable[BaseMessage]) -> list[Face]:
-    """Return what tells the contents of messages apart; equal faces, equal contents.
-
-    Nothing is copied or hashed: that makes a reload cheap.
-    """
-    return [_faces[type(message)](message.__dict__) for message in messages]

@@ -29,10 +29,10 @@ from ctxlab.history.contents import (
     PARTS,
     QUESTION,
     SCALE,
-    Face,
     Memo,
     Size,
 )
+from ctxlab.history.faces import Face
 
 
 class Line:
@@ -144,11 +144,13 @@ class History:
 
     def tokens(self, start: int = 0, stop: int | None = None) -> float:
         """Return the tokens of `messages[start:stop]`."""
-        sums = self.line.sums
-        if stop is None and 0 <= start <= self._length:  # asked most: spare a slice
-            return (sums[self._length] - sums[start]) / SCALE
-        start, stop, _ = slice(start, stop).indices(self._length)
-        return (sums[max(start, stop)] - sums[start]) / SCALE
+        sums, length = self.line.sums, self._length
+        if stop is None:
+            stop = length
+        if not 0 <= start <= stop <= length:  # asked rarely: a slice costs more
+            start, stop, _ = slice(start, stop).indices(length)
+            stop = max(start, stop)
+        return (sums[stop] - sums[start]) / SCALE
 
     def parts(self, start: int = 0, stop: int | None = None) -> dict[str, float]:
         """Return the tokens of `messages[start:stop]` by kind; they sum to `tokens`.

@@ -21,7 +21,8 @@ from collections.abc import Sequence
 
 from langchain_core.messages import BaseMessage
 
-from ctxlab.history.contents import Face, Memo, MessageCounter, Size, faces_of
+from ctxlab.history.contents import Memo, MessageCounter, Size
+from ctxlab.history.faces import Face, faces_of
 from ctxlab.history.lines import History, Line
 
 _EDITED_FROM = 4  # lines compared message by message to find an edited one
@@ -82,7 +83,8 @@ class HistoryMeter:
         new = own[known:]
         if not new:
             return History(line, objects, len(own))
-        faces, sizes = faces_of(new), self._memo.sizes(new)
+        faces = faces_of(new)
+        sizes = self._memo.count(new, faces)
         with self._lock:
             if line.objects is objects and len(objects) == known == len(line.faces):
                 line.grow(faces, sizes)
@@ -95,9 +97,11 @@ class HistoryMeter:
         """Return the history of objects that are new, whatever they contain."""
         faces = faces_of(own)
         line, length = _longest_common(self._lines, faces)
-        sizes = self._memo.sizes(own[length:])
+        new, faces = own[length:], faces[length:]
+        went_on = line is not None and length == len(line.faces)
+        sizes = (self._memo.count if went_on else self._memo.sizes)(new, faces)
         with self._lock:
-            line = self._continued(line, length, faces[length:], sizes)
+            line = self._continued(line, length, faces, sizes)
             line.objects = own
             if own:
                 self._keep(line)

@@ -123,12 +123,15 @@ def _over_blocks(
 
 
 def class_counts(text: str) -> list[int]:
-    """Return the counts of `CLASSES` in `text`, in that order (characters, runs)."""
+    """Return the counts of `CLASSES` in `text`, in that order (characters, runs).
+
+    The classes beyond ASCII stand last, and are left out for a text that has none.
+    """
     data = text.encode("utf-8", "surrogatepass")
     newlines = data.count(b"\n")
     if len(data) == len(text):
         block = _over_blocks(_count_block, data.translate(_FIRST))
-        return _ascii_counts(len(text), newlines, *block) + _NOTHING_ELSE
+        return _ascii_counts(len(text), newlines, *block)
     codes = data.translate(_FIRST, _CONTINUATION)  # one byte for each character
     *block, cyr_pairs, cjk_pairs = _over_blocks(_count_beyond_ascii, codes)
     beyond = data.translate(_SECOND, _ASCII + _CONTINUATION)
@@ -141,7 +144,6 @@ def class_counts(text: str) -> list[int]:
     return [*counts, cyr - cyr_pairs, kana + han + hangul - cjk_pairs]
 
 
-_NOTHING_ELSE = [0] * 13  # the counts beyond ASCII of an ASCII text
 _BELOW_HAN, _BELOW_RARE = bytes(range(0xB0)), bytes(range(0xD8))  # rows of GB 2312
 
 
@@ -176,10 +178,12 @@ def _ascii_counts(
     letters = upper + lower
     spaces = characters - letters - digit - punct - newlines
     words, prun, drun = letters - letter_pairs, punct - punct_pairs, digit - digit_pairs
-    counts = [lower, upper, digit, punct, spaces, newlines]
-    return [*counts, words, case_lu, camel, prun, drun, long, indent]
+    marks = digit, punct, spaces, newlines
+    return [lower, upper, *marks, words, case_lu, camel, prun, drun, long, indent]
 
 
 def count_classes(text: str) -> dict[str, int]:
     """Return the counts of all 26 classes in `text` by name, zeros included."""
-    return dict(zip(CLASSES, class_counts(text), strict=True))
+    counts = class_counts(text)
+    missing = [0] * (len(CLASSES) - len(counts))
+    return dict(zip(CLASSES, counts + missing, strict=True))

@@ -106,22 +106,22 @@ def to_json(value: Any) -> str:
 def sent_parts(message: BaseMessage) -> Sent:
     """Return what of `message` is sent: texts, calls and media, each once."""
     sent = Sent()
-    known_ids: set[str | None] = set()
     if isinstance(message, AIMessage):
-        for call in message.tool_calls:
-            arguments = to_json(call["args"])
-            sent.calls.append(Call(call["name"], arguments, call["id"] or ""))
-            known_ids.add(call["id"])
-        for bad in message.invalid_tool_calls:
-            pieces = bad["name"], bad["args"], bad["id"]
-            sent.calls.append(Call(*(piece or "" for piece in pieces)))
-            known_ids.add(bad["id"])
+        sent.calls += [
+            Call(call["name"], to_json(call["args"]), call["id"] or "")
+            for call in message.tool_calls
+        ]
+        sent.calls += [
+            Call(bad["name"] or "", bad["args"] or "", bad["id"] or "")
+            for bad in message.invalid_tool_calls
+        ]
         if message.additional_kwargs:
             _add_extras(sent, message.additional_kwargs)
     if isinstance(message.content, str):
         sent.texts.append(message.content)
     else:
-        _add_content(sent, message.content, known_ids - {None})
+        known_ids = {call.id for call in sent.calls if call.id}
+        _add_content(sent, message.content, known_ids)
     return sent
 
 

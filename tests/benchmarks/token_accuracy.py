@@ -21,9 +21,7 @@ def error(estimate: float, exact: int) -> float:
     return (estimate - exact) / exact
 
 
-def errors_by_genre(
-    tokenizer: str, which: str = "seen"
-) -> dict[str, dict[str, float]]:
+def errors_by_genre(tokenizer: str, which: str = "seen") -> dict[str, dict[str, float]]:
     """Return the signed error of each counter on each text for one tokenizer."""
     counters = dict(
         zip(

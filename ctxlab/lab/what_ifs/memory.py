@@ -20,7 +20,7 @@ from typing import Any
 from langchain_core.messages import BaseMessage, HumanMessage
 
 from ctxlab.history import History, HistoryMeter
-from ctxlab.history.contents import content_key
+from ctxlab.history.faces import content_key, faces_of
 from ctxlab.tokens import TokenCounter
 
 LONGEST_KEY = 20_000  # characters; longer texts are prompts, each met once
@@ -69,7 +69,7 @@ class RememberingCounter:
     def _remembered(
         self, known: dict[Any, float], count: Any, of: BaseMessage
     ) -> float:
-        key = content_key(of)
+        key = content_key(*faces_of([of]))
         if key is None or _is_prompt(of):
             return float(count(of))
         if key not in known:
