@@ -89,7 +89,7 @@ def sent(
 
     Args:
         transcript: The conversation, or one that is measured already.
-        trigger: A request over so many tokens is compacted.
+        trigger: A request of so many tokens is compacted.
         keep: Most tokens of a request after that.
         summary: Tokens of a summary.
         remember: Use a view again; without, every call over the trigger makes one.
@@ -114,7 +114,7 @@ def _rows(
     cut = 0
     for end in story.ends:
         before = story.parts(cut, end, summary)
-        over = sum(before.values()) > trigger
+        over = sum(before.values()) >= trigger
         if over:
             cut = story.cut(end, room)
         parts = story.parts(cut, end, summary)

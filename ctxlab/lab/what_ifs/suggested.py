@@ -1,14 +1,14 @@
 """What a transcript says about its provider: a bill line, and a counter's family.
 
 Where the recorded answers carry usage, the bill of a what-if is a line through it.
-Where they do not, a request is billed as it is counted, and the family of the counter
+Where they do not, a request is billed by its bytes ÷ 3, and the family of the counter
 is chosen by the model's name. Which of the two, is said.
 
 >>> from langchain_core.messages import HumanMessage
 >>> from ctxlab.lab.transcripts import Transcript
 >>> bare = Transcript([HumanMessage("Hi"), AIMessage("Hello.")])
 >>> suggested(bare).note
-'no recorded usage: billed as counted, counter profile generic'
+'no recorded usage: billed by bytes ÷ 3, counter profile generic'
 
 Lesson: 12_tune_on_a_transcript.
 """
@@ -56,11 +56,11 @@ def suggested(transcript: Transcript) -> Suggestion:
     """Return what the recorded usage and model names of a transcript suggest."""
     profile, pairs = family(transcript), list(_billed(transcript))
     if not pairs:
-        note = f"no recorded usage: billed as counted, counter profile {profile}"
+        note = f"no recorded usage: billed by bytes ÷ 3, counter profile {profile}"
         return Suggestion(profile=profile, note=note)
     overhead, scale = line(pairs)
     note = (
-        f"billed as recorded: {overhead:,} + {scale:.3f} × count, from "
+        f"billed as recorded: {overhead:,} + {scale:.3f} × bytes ÷ 3, from "
         f"{len(pairs)} answers; counter profile {profile}"
     )
     return Suggestion(overhead, scale, profile, note)
