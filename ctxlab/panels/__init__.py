@@ -8,7 +8,7 @@ plotly nor ipywidgets:
 kind  tokens
 S      1,200
 
-Lessons: 01 to 12 and 14.
+Lessons: 00 to 12 and 14.
 """
 
 from typing import TYPE_CHECKING
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from ctxlab.panels.live import LiveChart
     from ctxlab.panels.meter import ContextMeter
     from ctxlab.panels.protection import Outcome, outcomes, protection_panel
+    from ctxlab.panels.rescue import rescue_panel, rescued
     from ctxlab.panels.tables import Table, table
     from ctxlab.panels.tuner_frontier import frontier
     from ctxlab.panels.tuner_panel import Tuner, tuner
@@ -77,6 +78,8 @@ __all__ = [
     "protection_panel",
     "ratio_against_line",
     "ratio_panel",
+    "rescue_panel",
+    "rescued",
     "rewrite_panel",
     "table",
     "timeline",
@@ -119,6 +122,8 @@ __getattr__, __dir__ = lazy_names(
         "protection_panel": "ctxlab.panels.protection",
         "ratio_against_line": "ctxlab.panels.calibration",
         "ratio_panel": "ctxlab.panels.calibration",
+        "rescue_panel": "ctxlab.panels.rescue",
+        "rescued": "ctxlab.panels.rescue",
         "rewrite_panel": "ctxlab.panels.ladder",
         "table": "ctxlab.panels.tables",
         "timeline": "ctxlab.panels.charts",
