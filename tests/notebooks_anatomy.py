@@ -135,6 +135,14 @@ def is_folded(cell: object) -> bool:
     return bool(jupyter.get("source_hidden"))
 
 
+def has_a_panel(lesson: Lesson) -> Found:
+    """Something to move: a panel, the tuner, or a chart under the lesson's own knob."""
+    called = {name.rpartition(".")[2] for _, name in lesson.calls()}
+    panels = {name for name in called if name.endswith("_panel")}
+    if not panels | (called & {"tuner", "LiveChart"}):
+        yield "no cell makes a panel"
+
+
 def says_what_is_simulated(lesson: Lesson) -> Found:
     """A simulated model is called simulated before or where it is first used."""
     seen = ""
@@ -186,6 +194,7 @@ ANATOMY: tuple[Rule, ...] = (
     imports_first_and_silently,
     asserts_at_the_end,
     has_exercises,
+    has_a_panel,
     says_what_is_simulated,
     closes_like_a_lesson,
     links_offline,

@@ -294,6 +294,7 @@ SPOILS: dict[str, Iterable[Spoil]] = {
             for cell in notebook.cells
         ],
     ],
+    "has_a_panel": [without("LiveChart(")],
     "says_what_is_simulated": [
         lambda notebook: (
             opening("simulated", "cheap")(notebook),

@@ -99,7 +99,7 @@ def composition(requests: Mapping[str, Mapping[str, float]]) -> Chart:
                 orientation="h",
                 name=f"{kind.letter} {kind.name}",
                 text=[kind.letter if value else "" for value in tokens],
-                insidetextanchor="middle",
+                **{"insidetextanchor": "middle", "textangle": 0},  # never on its side
                 marker_color=kind.colour,
                 showlegend=any(tokens),
                 meta={"letter": kind.letter},

@@ -53,7 +53,9 @@ def rescued(
     sizes = Settings(trigger=("tokens", trigger), keep=("tokens", keep))
     tried = what_if(transcript, sizes, window=window, overhead=hidden)
     lines = {"limit": window, "trigger": trigger, "keep": keep}
-    return timeline(_turns(tried, hidden), lines=lines, unit="turn")
+    drawn = timeline(_turns(tried, hidden), lines=lines, unit="turn")
+    drawn.figure.update_layout(bargap=0)
+    return drawn
 
 
 def rescue_panel(transcript: Transcript) -> Any:

@@ -16,10 +16,12 @@ Left out: sorting, joining, plotting; `Replay.table()` hands rows to pandas.
 Lesson: 01_fill_the_window.
 """
 
+import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+_FIGURE = re.compile(r"[-+]?\d[\d,]*(\.\d+)? ?%?")
 Row = Mapping[str, Any] | Sequence[Any]
 
 
@@ -126,8 +128,17 @@ def _in_order(row: Row, columns: Sequence[str], at: int) -> list[Any]:
 
 
 def _is_numeric(values: Iterable[Any]) -> bool:
-    """A column is numeric when it holds a number and nothing but numbers and gaps."""
+    """A column is numeric when it holds a number and nothing but numbers and gaps.
+
+    >>> _is_numeric(["93%", None, "1,200"]), _is_numeric([7, "A123"])
+    (True, False)
+    """
     seen = [v for v in values if v is not None]
-    return bool(seen) and all(
-        isinstance(v, int | float) and not isinstance(v, bool) for v in seen
-    )
+    return bool(seen) and all(map(_is_figure, seen))
+
+
+def _is_figure(value: Any) -> bool:
+    """A number, or the text of one: "1,200", "93%"."""
+    if isinstance(value, str):
+        return bool(_FIGURE.fullmatch(value))
+    return isinstance(value, int | float) and not isinstance(value, bool)

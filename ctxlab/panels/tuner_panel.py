@@ -237,7 +237,7 @@ class Tuner(widgets.VBox):  # type: ignore[misc]
         buttons = {"reset": self.reset, "export": self._exported}
         made = []
         for name, action in buttons.items():
-            button = widgets.Button(description=name)
+            button = widgets.Button(description=name, layout={"width": "90px"})
             button.add_class(f"ctxlab-{name}")
             button.on_click(action)
             made.append(button)
