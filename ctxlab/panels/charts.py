@@ -10,9 +10,8 @@ read back from the figure itself: move a bar and the sentence changes with it.
 >>> timeline(calls, lines={"limit": 10_000})
 3 calls, peak 8,900 of 10,000 at call 2, compaction at call 3
 
-Background and grid leave a light and a dark page legible; labels are English, so
-no font is needed. Left out: sliders and updates (`live.py`) and what a panel asks
-(`tuner.py`). Lesson: 01_fill_the_window.
+Legible on a light and a dark page; labels are English, so no font is needed. Left
+out: updates (`live.py`) and what a panel asks. Lesson: 01_fill_the_window.
 """
 
 import json
@@ -107,6 +106,7 @@ def composition(requests: Mapping[str, Mapping[str, float]]) -> Chart:
         )
     figure = _styled(bars, x="tokens in the request", y="", lines=None)
     figure.update_layout(barmode="stack", yaxis_autorange="reversed")
+    figure.layout.height = max(360, 130 + 28 * len(names))  # bars as high as letters
     return Chart(figure, _say_composition)
 
 
