@@ -6,8 +6,8 @@ What no message shows is drawn with the system prompt; the rest is shared out as
 
 >>> from ctxlab.lab.transcripts import load_transcript
 >>> desk = load_transcript("order_desk")
->>> rescued(desk, trigger=800, keep=700, window=900, hidden=600)
-2 turns, peak 708 of 900 at turn 2
+>>> rescued(desk, trigger=1_000, keep=900, window=1_200, hidden=600)
+2 turns, peak 858 of 1,200 at turn 2
 
 Decisions and bills are those of a replay, computed without one
 (`ctxlab.lab.what_ifs`); no model is asked. Left out: all other knobs
