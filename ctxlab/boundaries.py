@@ -54,6 +54,11 @@ def units(messages: Sequence[BaseMessage], start: int = 0) -> list[tuple[int, in
     return [(first, min(last, stop)) for first, last in _ranges(messages, start)]
 
 
+def boundaries_of(messages: Sequence[BaseMessage], start: int = 0) -> list[int]:
+    """Return where units start: no cut at one of these indices splits any."""
+    return [first for first, _ in _ranges(messages, start)]
+
+
 def safe_cut(messages: Sequence[BaseMessage], index: int) -> int:
     """Return the nearest boundary at or before `index` that splits no unit.
 
@@ -77,6 +82,7 @@ def cut_for_tokens(
     *,
     tokens_from: Callable[[int], float],
     first: int = 0,
+    boundaries: Sequence[int] | None = None,
 ) -> int:
     """Return the cut that keeps as many of the newest tokens as the budget allows.
 
@@ -89,6 +95,7 @@ def cut_for_tokens(
         budget: Tokens that the kept tail may have.
         tokens_from: Tokens of `messages[index:]`, falling as the index grows.
         first: The smallest cut to consider, itself a safe boundary.
+        boundaries: Where units start from `first` on, if that is known already.
 
     Returns:
         A message index in `first..len(messages)`; `first` keeps all from there.
@@ -98,7 +105,8 @@ def cut_for_tokens(
     >>> cut_for_tokens(history, 25, tokens_from=lambda index: 10 * (5 - index))
     3
     """
-    boundaries = [start for start, _ in units(messages, first)]
+    if boundaries is None:
+        boundaries = boundaries_of(messages, first)
     if not boundaries:
         return min(first, len(messages))
     wanted = bisect_left(
@@ -152,19 +160,20 @@ def _ranges(
     That end lies behind the last possible cut, so no cut can leave it open.
     """
     reach = _reach(messages, start)
-    first = start
-    while first < len(messages):
-        last, index = reach[first], first + 1
-        while index < min(last, len(messages)):
-            last = max(last, reach.get(index, index + 1))
+    first, stop = start, len(messages)
+    while first < stop:
+        index = first + 1
+        last = reach.get(first, index)
+        while index < last and index < stop:
             index += 1
+            last = max(last, reach.get(index - 1, index))
         yield first, last
         first = last
 
 
 def _reach(messages: Sequence[BaseMessage], start: int) -> dict[int, int]:
-    """Map each message to the end of what it is tied to by its own calls."""
-    reach = {index: index + 1 for index in range(start, len(messages))}
+    """Map messages to the end of what they are tied to by calls of their own."""
+    reach: dict[int, int] = {}
     for index, call_at in _answered(messages, start):
         if call_at is not None:
             reach[call_at] = index + 1
@@ -187,10 +196,11 @@ def _answered(
     open_calls: dict[str | None, list[int]] = defaultdict(list)
     for index in range(start, len(messages)):
         message = messages[index]
-        for call_id in _call_ids(message):
-            made[call_id].append(index)
-            open_calls[call_id].append(index)
-        if isinstance(message, ToolMessage):
+        if isinstance(message, AIMessage):
+            for call_id in _call_ids(message):
+                made[call_id].append(index)
+                open_calls[call_id].append(index)
+        elif isinstance(message, ToolMessage):
             call_id = message.tool_call_id
             if open_calls[call_id]:
                 yield index, open_calls[call_id].pop()
@@ -209,10 +219,8 @@ def _waiting_call(messages: Sequence[BaseMessage], start: int) -> int | None:
     return None
 
 
-def _call_ids(message: BaseMessage) -> list[str | None]:
+def _call_ids(message: AIMessage) -> list[str | None]:
     """Ids of the calls a message makes; invalid ones are sent and answered too."""
-    if not isinstance(message, AIMessage):
-        return []
     return [call["id"] for call in (*message.tool_calls, *message.invalid_tool_calls)]
 
 

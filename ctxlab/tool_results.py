@@ -50,14 +50,13 @@ def stale_results(
     answered, results = False, 0
     for index in range(len(messages) - 1, -1, -1):
         message = messages[index]
+        old = answered and results >= newest
         if isinstance(message, AIMessage):
-            large = bool(message.tool_calls) and sizes(index) > over_tokens
-            if answered and large and results >= newest:
+            if old and message.tool_calls and sizes(index) > over_tokens:
                 found.append(index)
             answered = True
         elif isinstance(message, ToolMessage):
-            large = sizes(index) > over_tokens and message.name not in exclude
-            if answered and large and results >= newest:
+            if old and sizes(index) > over_tokens and message.name not in exclude:
                 found.append(index)
             results += 1
     return found[::-1]

@@ -132,6 +132,14 @@ class TestMeasuring:
             talk(1)
         ).digest(0)
 
+    def test_questions_are_what_users_said_within_the_history(self) -> None:
+        summary = HumanMessage("s", additional_kwargs={"lc_source": "summarization"})
+        said = [HumanMessage("a"), AIMessage("b"), summary, HumanMessage("c")]
+        meter = HistoryMeter(CjkAwareCounter())
+        whole = meter.measure(said)
+        assert whole.questions() == [0, 3]
+        assert meter.measure(said[:2]).questions() == [0]
+
     def test_newest_user_is_no_summary(self) -> None:
         mark = {"lc_source": "summarization"}
         summary = HumanMessage("so far …", additional_kwargs=mark)

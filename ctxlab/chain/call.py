@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from langchain.agents.middleware import ModelRequest
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage
 
 from ctxlab.calibration import Fit, usable_input_tokens
 from ctxlab.chain.merging import merged
@@ -22,7 +22,7 @@ from ctxlab.chain.samples import entry_of
 from ctxlab.chain.threads import conversation_name
 from ctxlab.estimates import Estimate, estimate
 from ctxlab.records import Action, CallRecord, whole_parts
-from ctxlab.summaries import is_summary, language_of
+from ctxlab.summaries.labelled import language_by
 from ctxlab.views import WHOLE_HISTORY, LiveView
 
 ANSWERS_TO_SEARCH = 32
@@ -60,6 +60,24 @@ class Call:
         self.summary_calls = 0
         self.summary_input_tokens = 0
         self._estimate: Estimate | None = None
+        self._bill: tuple[int, int] | None = None  # index of an answer, and its bill
+
+    def go_on(self, billed: int) -> None:
+        """Become the next call of a run whose list of messages has grown since.
+
+        Everything else is as it was: request, budget, view, and what was decided.
+
+        Args:
+            billed: Bill of the request; its answer stands behind its messages now.
+        """
+        self._bill = len(self.history), billed
+        self.history = self.policy.meter.measure(self.messages)
+        self.newest_user = self.history.newest_user
+        self.answers = self.history.answers(ANSWERS_TO_SEARCH)[::-1]
+        self.fit = self._fit()
+        self._estimate = None
+        for remembered in ("before_tokens", "language"):
+            self.__dict__.pop(remembered, None)
 
     @property
     def local(self) -> float:
@@ -144,6 +162,8 @@ class Call:
     @cached_property
     def before_tokens(self) -> int:
         """Estimated tokens of the whole history: the request without a view."""
+        if self.live.empty:
+            return self.estimate.effective
         return self._measured(WHOLE_HISTORY).effective
 
     def _measured(self, live: LiveView) -> Estimate:
@@ -190,11 +210,8 @@ class Call:
     @cached_property
     def language(self) -> str:
         """Return the language of the user, `"en"` or `"zh"`."""
-        return language_of(
-            message.text
-            for message in self.messages
-            if isinstance(message, HumanMessage) and not is_summary(message)
-        )
+        asked = [self.messages[index] for index in self.history.questions()]
+        return language_by(map(self.policy.letters, asked))
 
     def record(self, provider_input_tokens: int | None = None) -> CallRecord:
         """Return the ledger entry of this call as it stands."""
@@ -235,6 +252,9 @@ class Call:
         """Return the last bill plus what was added, if a request extends it."""
         if not self.policy.settings.use_reported_usage:
             return None
+        if self._bill:  # the newest, and for a request through this call's view
+            index, bill = self._bill
+            return float(bill + self._since(index)) if live is self.live else None
         for index in self.answers:
             message = self.messages[index]
             entry = entry_of(message)

@@ -21,6 +21,7 @@ from ctxlab.history import HistoryMeter
 from ctxlab.records import CallRecord, Compaction
 from ctxlab.settings import Settings
 from ctxlab.summaries import SummaryWriter
+from ctxlab.summaries.labelled import letters_in
 from ctxlab.tokens import TokenCounter
 from ctxlab.views import ViewMemory
 
@@ -100,6 +101,8 @@ class Policy:
         self._budgets: dict[tuple[int | None, int | None, int], Budget] = {}
         self.fixed_parts = FixedParts(self.counter)
         self.rests, self.warned, self.waiting = Recent(), Recent(), Recent()
+        # A trial that asks again and again puts one with a memory here.
+        self.letters: Callable[[BaseMessage], tuple[int, int]] = _letters
         self._measure_anew()
 
     def forget(self) -> None:
@@ -154,6 +157,10 @@ class Policy:
         if not self.warned.get((conversation, cause)):
             self.warned.put((conversation, cause), True)
             logger.warning(sentence)
+
+
+def _letters(message: BaseMessage) -> tuple[int, int]:
+    return letters_in(message.text)
 
 
 def _check_pattern(pattern: str) -> None:

@@ -6,7 +6,7 @@ conversation gains an answer or two, so only the newest are read.
 Lesson: 07_fit_the_overhead.
 """
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +35,11 @@ def sample_in(entry: Mapping[str, Any]) -> UsageSample | None:
         return UsageSample.from_json(entry)
     except ValueError:
         return None
+
+
+def sample_of(answer: BaseMessage) -> UsageSample | None:
+    """Return the sample in an answer, if there is one."""
+    return sample_in(entry_of(answer))
 
 
 def first_to_learn(answers: int) -> int:
@@ -99,7 +104,7 @@ class FitBook:
         if not count:
             return None
         if not isinstance(self.calibration, AnchoredCalibration):
-            samples = _window(messages, history, count)
+            samples = samples_to_learn(messages, history, count)
             return self.calibration.fit(samples, fixed_tokens=fixed_tokens)
         *before, newest = [entry_of(messages[index]) for index in history.answers(2)]
         known = self._known.get(conversation)
@@ -107,7 +112,7 @@ class FitBook:
             track = _one_more(known, count, before, newest)
             if track is None:
                 track = AnchoredTrack(self.calibration, fixed_tokens)
-                track.learn(_window(messages, history, count))
+                track.learn(samples_to_learn(messages, history, count))
             known = Learned(count, newest, track)
             self._remember(conversation, known)
         return known.track.line(fixed_tokens)
@@ -140,16 +145,24 @@ def _bill(entry: Mapping[str, Any]) -> Hashable:
     return entry.get("local_input_tokens"), entry.get("provider_input_tokens")
 
 
-def _window(
-    messages: Sequence[BaseMessage], history: History, count: int
+def samples_to_learn(
+    messages: Sequence[BaseMessage],
+    history: History,
+    count: int,
+    read: Callable[[BaseMessage], UsageSample | None] = sample_of,
 ) -> list[UsageSample]:
-    """Return the samples to learn from: the first of all, and those of the window."""
+    """Return the first sample of all, and those of the window.
+
+    Args:
+        messages: The whole history, oldest first.
+        history: The same, measured.
+        count: Number of its answers.
+        read: Reads the sample in an answer, if there is one.
+    """
     first = first_to_learn(count)
-    window = _samples(messages[index] for index in history.answers(count - first))
-    opening = history.answers()[: min(OPENING, first)]
-    return [*_samples(messages[index] for index in opening)[:1], *window]
-
-
-def _samples(answers: Iterable[BaseMessage]) -> list[UsageSample]:
-    found = (sample_in(entry_of(answer)) for answer in answers)
-    return [sample for sample in found if sample is not None]
+    newest, opening = history.answers(count - first), history.answers()[:first]
+    window, early = (
+        [sample for index in indices if (sample := read(messages[index]))]
+        for indices in (newest, opening[:OPENING])
+    )
+    return [*early[:1], *window]

@@ -188,6 +188,11 @@ class History:
         first = 0 if newest is None else max(0, count - newest)
         return self.line.answers[first:count]
 
+    def questions(self) -> list[int]:
+        """Return the indices of user messages that are no summaries, oldest first."""
+        users = self.line.users
+        return users[: bisect_left(users, self._length)]
+
     def first_index_within(self, tokens: float, start: int = 0) -> int:
         """Return the smallest index from `start` on whose tail is within `tokens`."""
         start, stop, _ = slice(start, None).indices(self._length)

@@ -44,7 +44,7 @@ class Exchange:
     large it was. From a real provider that reports no usage all figures are 0.
     """
 
-    messages: list[BaseMessage]
+    messages: Sequence[BaseMessage]
     tools: list[Any]
     input_tokens: int = 0
     cached_tokens: int = 0

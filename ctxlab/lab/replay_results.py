@@ -82,12 +82,12 @@ class Replay:
     @property
     def requests(self) -> list[list[BaseMessage]]:
         """Messages of every request that reached the provider, refused ones too."""
-        return [exchange.messages for exchange in self.exchanges]
+        return [list(exchange.messages) for exchange in self.exchanges]
 
     @property
     def answered(self) -> list[list[BaseMessage]]:
         """Messages of the requests that the provider answered."""
-        return [each.messages for each in self.exchanges if each.error is None]
+        return [list(each.messages) for each in self.exchanges if not each.error]
 
     @property
     def summary_calls(self) -> list[Any]:
@@ -102,8 +102,8 @@ class Replay:
     @property
     def facts_in_last_request(self) -> list[Fact]:
         """The planted facts that stand in the newest request; [] without any."""
-        requests = self.requests
-        return self.facts_in(requests[-1]) if requests else []
+        exchanges = self.exchanges
+        return self.facts_in(exchanges[-1].messages) if exchanges else []
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one plain row per turn; token figures are what the provider bills."""

@@ -123,7 +123,7 @@ class SimulatedChatModel(BaseChatModel):
         return list(self._log)
 
     @property
-    def requests(self) -> list[list[BaseMessage]]:
+    def requests(self) -> list[Sequence[BaseMessage]]:
         """The messages of every request, refused ones included, oldest first."""
         return [exchange.messages for exchange in self._log]
 

@@ -113,10 +113,14 @@ class _Keeping:
 
     def __call__(self, messages: Sequence[BaseMessage]) -> str:
         prompt = "\n".join(message.text for message in messages)
+        seen = [fact for fact in self.facts if stands_in(fact_text(fact), prompt)]
+        return self.told(seen, prompt)
+
+    def told(self, seen: Sequence[Any], prompt: str) -> str:
+        """Return the reply that keeps the facts seen in a prompt, or its end."""
         stated = [int(figure) for figure in _STATED.findall(prompt)[-1:]]
         bounds = [*stated, *([self.max_tokens] if self.max_tokens else [])]
         room = _MARGIN * min(bounds, default=float("inf"))
-        seen = [fact for fact in self.facts if stands_in(fact_text(fact), prompt)]
         whole = self._summary(seen, 0)
         if _COUNT(whole) <= room or not seen:
             return whole

@@ -148,7 +148,7 @@ def cell(value: str, tag: str = "td") -> str:
 
 def _of_call(
     tried: WhatIf, index: int
-) -> tuple[list[list[BaseMessage]], list[list[BaseMessage]]]:
+) -> tuple[list[Sequence[BaseMessage]], list[Sequence[BaseMessage]]]:
     if tried.settings is None:
         return [tried.exchanges[index].messages], []
     detail = tried.details[index]

@@ -60,11 +60,25 @@ def language_of(texts: Iterable[str]) -> Language:
     >>> language_of(["请检查 tenant_id 过滤条件"]), language_of(["check 过滤 please"])
     ('zh', 'en')
     """
-    chinese = letters = 0
-    for text in texts:
-        chinese += len(_CHINESE.findall(text))
-        letters += sum(map(str.isalpha, text))
-    return "zh" if letters and chinese >= letters / 4 else "en"
+    return language_by(map(letters_in, texts))
+
+
+def letters_in(text: str) -> tuple[int, int]:
+    """Return the numbers of Chinese letters and of all letters in a text.
+
+    >>> letters_in("check 过滤")
+    (2, 7)
+    """
+    return len(_CHINESE.findall(text)), sum(map(str.isalpha, text))
+
+
+def language_by(letters: Iterable[tuple[int, int]]) -> Language:
+    """Return the language of texts whose letters were counted."""
+    chinese = every = 0
+    for of_text in letters:
+        chinese += of_text[0]
+        every += of_text[1]
+    return "zh" if every and chinese >= every / 4 else "en"
 
 
 def _escape(text: str) -> str:

@@ -5,7 +5,7 @@ summary so far, JSON keys and escapes included) is larger than the window allows
 chunks are made smaller until every prompt fits (fault B55).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from langchain_core.messages import BaseMessage
@@ -61,24 +61,41 @@ class Span:
     language: str
 
 
-def redacted_span(
-    messages: Sequence[BaseMessage],
-    *,
-    previous: str,
-    request: str,
-    language: str,
-    counter: Counter,
-    redact: Redact,
-) -> Span:
-    """Return the span as the model may see it.
+Shown = tuple[Entry, float]
+"""A message as an entry, and its size in tokens."""
+
+
+def shown(message: BaseMessage, counter: Counter, redact: Redact) -> Shown:
+    """Return a message as the model may see it, and its size.
 
     Messages are redacted whole, before any is split, so no secret can hide from
     `redact` by lying across the edge of two chunks.
     """
-    entries = [entry(message, redact) for message in messages]
+    found = entry(message, redact)
+    return found, shown_size(message, found, counter)
+
+
+def shown_size(message: BaseMessage, found: Entry, counter: Counter) -> float:
+    """Return the tokens of a message with what its entry shows of it."""
+    if message.content == found["content"]:
+        return counter.message(message)
+    shown = message.model_copy(update={"content": found["content"]})
+    return counter.message(shown)
+
+
+def redacted_span(
+    messages: Iterable[Shown],
+    *,
+    previous: str,
+    request: str,
+    language: str,
+    redact: Redact,
+) -> Span:
+    """Return the span as the model may see it."""
+    pairs = list(messages)
     return Span(
-        entries=entries,
-        sizes=[_size(*pair, counter) for pair in zip(messages, entries, strict=True)],
+        entries=[found for found, _ in pairs],
+        sizes=[size for _, size in pairs],
         previous=redact(previous),
         request=clip(redact(request), _REQUEST_CHARS),
         language=language,
@@ -196,10 +213,3 @@ class Planner:
         return self.prompt.messages(
             payload, language=span.language, budget=int(limit), note=note
         )
-
-
-def _size(message: BaseMessage, found: Entry, counter: Counter) -> float:
-    if message.content == found["content"]:
-        return counter.message(message)
-    shown = message.model_copy(update={"content": found["content"]})
-    return counter.message(shown)

@@ -12,11 +12,13 @@ escape `\u003c` in there, so nothing that a user, tool or web page wrote can clo
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from langchain_core.prompts import StringPromptTemplate
+
+Encode = Callable[[Any], str]
 
 SECTIONS = ("SESSION INTENT", "SUMMARY", "ARTIFACTS", "NEXT STEPS")
 
@@ -62,11 +64,19 @@ MERGE_NOTE = (
     "Merge them into one record; where two disagree, the later one holds."
 )
 
+_to_json = json.JSONEncoder(ensure_ascii=False, default=str).encode
 _PLACEHOLDER = re.compile(r"\{(?:payload|messages)\}")
 _BODY = {
     "zh": "Keep the section headings and write their body in Chinese (正文用中文).",
     "en": "Write the body of the sections in the language of the user's messages.",
 }
+
+
+def as_data(value: Any) -> str:
+    """Return a value as JSON that closes no tag and can be sent."""
+    text = _to_json(value)
+    text = text.encode(errors="replace").decode()  # half an emoji is no UTF-8
+    return text.replace("<", "\\u003c")
 
 
 class Prompt:
@@ -79,13 +89,18 @@ class Prompt:
         template: Text with `{payload}` or `{messages}` exactly once (other braces
             are ordinary text), or a LangChain string prompt with that one variable.
 
+        encode: Writes a value of the payload, or an entry of a list in it.
+
     Raises:
         ValueError: If there is no placeholder, or more than one.
         TypeError: If `template` is neither text nor a string prompt template.
     """
 
-    def __init__(self, template: str | StringPromptTemplate) -> None:
+    def __init__(
+        self, template: str | StringPromptTemplate, encode: Encode | None = None
+    ) -> None:
         self.before, self.after = _split(template)
+        self.encode = encode or as_data
 
     def messages(
         self, payload: Mapping[str, Any], *, language: str, budget: int, note: str = ""
@@ -93,17 +108,22 @@ class Prompt:
         """Return the messages to send for one payload."""
         body = _BODY.get(language, _BODY["en"])
         limit = f"Use at most {budget} tokens."
-        parts = (data_block(payload), self.after, note, body, limit)
+        block = data_block(payload, self.encode)
+        parts = (block, self.after, note, body, limit)
         human = HumanMessage("\n\n".join(part for part in parts if part))
         return [SystemMessage(self.before), human] if self.before else [human]
 
 
-def data_block(payload: Mapping[str, Any]) -> str:
+def data_block(payload: Mapping[str, Any], encode: Encode = as_data) -> str:
     """Return the payload as JSON in its marked block; the closing tag occurs once."""
-    text = json.dumps(payload, ensure_ascii=False, default=str)
-    text = text.encode(errors="replace").decode()  # half an emoji is no UTF-8
-    text = text.replace("<", "\\u003c")
-    return f"<conversation_data>\n{text}\n</conversation_data>"
+    fields = []
+    for name, value in payload.items():
+        if isinstance(value, list):  # entry by entry: an encoder may know some already
+            text = f"[{', '.join(map(encode, value))}]"
+        else:
+            text = encode(value)
+        fields.append(f'"{name}": {text}')
+    return f"<conversation_data>\n{{{', '.join(fields)}}}\n</conversation_data>"
 
 
 def missing_sections(text: str) -> list[str]:

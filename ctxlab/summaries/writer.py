@@ -40,8 +40,10 @@ from ctxlab.summaries.models import name_of, prepared, window_of
 from ctxlab.summaries.plan import (
     BytesCounter,
     Planner,
+    Shown,
     Span,
     redacted_span,
+    shown,
 )
 from ctxlab.summaries.prompts import HANDOFF_PROMPT, Prompt, missing_sections
 
@@ -212,11 +214,10 @@ class SummaryWriter:
             raise ValueError("there is no message to summarise")
         users = [m.text for m in messages if m.type == "human" and not is_summary(m)]
         span = redacted_span(
-            messages,
+            map(self.shown, messages),
             previous=previous,
             request=current_request,
             language=language or language_of([*users, current_request]),
-            counter=self.counter,
             redact=self.asker.redact,
         )
         most = self.max_summary_tokens
@@ -230,6 +231,10 @@ class SummaryWriter:
         if missing := missing_sections(text):
             notes += (f"sections missing from the summary: {', '.join(missing)}",)
         return Summary(text, ledger.calls, round(ledger.input_tokens), notes)
+
+    def shown(self, message: BaseMessage) -> Shown:
+        """Return a message as an entry, redacted, and its size in tokens."""
+        return shown(message, self.counter, self.asker.redact)
 
     def _summary(self, span: Span, bounds: Bounds, ledger: Ledger) -> _Text:
         """Write from prompts of the planned size, smaller ones after an overflow."""

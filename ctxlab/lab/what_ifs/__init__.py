@@ -1,8 +1,10 @@
 """What would this conversation have cost under other settings? In milliseconds.
 
 Read in this order: `bills` (what requests cost, from counts made once), `memory`
-(counts and digests that outlive a run), `writer` (the summaries), `bench` (a
-transcript laid out), `lived` (one run: the chain, and nothing but the chain).
+(counts and digests that outlive a run), `pieces` and `writer` (the summaries), `loop`
+(an agent's loop without the agent), `bench` (a transcript laid out), `provider` (who
+answers and bills), `calm` (calls that decide nothing), `lived` (one run: the chain
+where something may happen, and its calm calls).
 
 Lesson: 12_tune_on_a_transcript.
 """

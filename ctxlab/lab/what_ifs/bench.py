@@ -15,26 +15,30 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
-from langchain_core.messages import AIMessage, SystemMessage
+from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
 
 from ctxlab.chain.fixed import FixedParts
-from ctxlab.history import HistoryMeter
+from ctxlab.history import History, HistoryMeter
 from ctxlab.lab.billing import bytes_over_three, reply_tokens
 from ctxlab.lab.importers import tools_from_calls
-from ctxlab.lab.recorded import Recording
+from ctxlab.lab.recorded import Recording, RecordingEnds
 from ctxlab.lab.replay_report import middleware_for
 from ctxlab.lab.sent import as_json
 from ctxlab.lab.simulated import SimulatedChatModel
 from ctxlab.lab.transcripts import Transcript
 from ctxlab.lab.turns import Step
 from ctxlab.lab.what_ifs.bills import Fixed, Weights
-from ctxlab.lab.what_ifs.memory import FreshMeter, RememberingCounter
-from ctxlab.lab.what_ifs.writer import QuickWriter, lines_of
+from ctxlab.lab.what_ifs.loop import AgentLoop
+from ctxlab.lab.what_ifs.memory import CourseMeter, RememberingCounter, RunBook
+from ctxlab.lab.what_ifs.pieces import Lines
+from ctxlab.lab.what_ifs.writer import QuickWriter
 from ctxlab.middleware import RequestOnlySummarizationMiddleware
 from ctxlab.middleware.building import counter_from
 from ctxlab.overflow import is_context_overflow
 from ctxlab.settings import Settings
 from ctxlab.summaries import HANDOFF_PROMPT
+from ctxlab.summaries.labelled import letters_in
+from ctxlab.tokens import TokenCounter
 
 REMEMBERED = 4  # transcripts
 REMEMBERED_RESULTS = 8
@@ -88,6 +92,7 @@ class Bench:
 
     Attributes:
         replies: Each recorded reply, by the `id()` of its step.
+        course: The messages of the conversation as it goes when no turn fails.
         fixed: What stands in every request.
         weights: Bytes of every message.
     """
@@ -105,27 +110,45 @@ class Bench:
         self.replies = {
             id(step): _reply(step) for turn in self.turns for step in turn.steps
         }
+        self.course = self._course()
         self.weights = Weights()
-        for message in transcript.messages:
+        for message in self.course:
             self.weights.of(message)
         _, self.keeper = middleware_for(transcript, None)
         keeping: Any = self.keeper.replies
-        self.lines = lines_of(keeping.facts, transcript.messages)
-        self._counting: dict[
-            Hashable, tuple[RememberingCounter, HistoryMeter, FixedParts]
-        ] = {}
+        self.lines = Lines(keeping.facts)
+        self._letters: dict[int, tuple[int, int]] = {}
+        self._counting: dict[Hashable, Counted] = {}
+
+    def _course(self) -> list[BaseMessage]:
+        loop = AgentLoop(self.recorded)
+        for number, turn in enumerate(self.turns, start=1):
+            loop.live(number, turn)
+        return loop.state
+
+    def recorded(self, step: Step | None) -> AIMessage:
+        """Return the reply of a step, before it is billed.
+
+        Raises:
+            RecordingEnds: There is no step.
+        """
+        if step is None:
+            raise RecordingEnds("the recording holds no further reply")
+        return self.replies[id(step)].message
 
     def middleware(
         self, settings: Settings, rules: Any
     ) -> tuple[RequestOnlySummarizationMiddleware, QuickWriter]:
         """Return the middleware that a replay would run, with all it needs counted."""
-        counter, meter, fixed_parts = self.counted(settings)
+        counted = self.counted(settings)
+        counter = counted.counter
         made = RequestOnlySummarizationMiddleware.from_settings(
             self.keeper, settings, counter=counter, **rules
         )
         writer = QuickWriter(
             self.keeper,
             self.lines,
+            counted.entries,
             prompt=settings.summary_prompt or HANDOFF_PROMPT,
             counter=counter,
             chunk_tokens=settings.summary_chunk_tokens,
@@ -134,21 +157,48 @@ class Bench:
         made.policy.writer = writer
         # A trial warns nobody: what it has to say stands in its records.
         made.policy.warn_once = _say_nothing  # type: ignore[method-assign,assignment]
-        made.policy.meter = FreshMeter(counter, meter)
-        made.policy.fixed_parts = fixed_parts
+        made.policy.fits = RunBook(made.policy.fits.calibration)
+        made.policy.letters = self.letters
+        made.policy.fixed_parts = counted.fixed_parts
         return made, writer
 
-    def counted(
-        self, settings: Settings
-    ) -> tuple[RememberingCounter, HistoryMeter, FixedParts]:
-        """Return counter, meter and fixed parts, all with a memory."""
+    def letters(self, message: BaseMessage) -> tuple[int, int]:
+        """Return the letters in a user's message; see `letters_in`."""
+        known = self._letters.get(id(message))
+        if known is None:  # the course holds it: its id stays its own
+            known = self._letters[id(message)] = letters_in(message.text)
+        return known
+
+    def counted(self, settings: Settings) -> "Counted":
+        """Return all that depends on the counter alone, made once for each."""
         counter = counter_from(settings)
         if counter.name not in self._counting:
-            remembering = RememberingCounter(counter)
-            meter = HistoryMeter(remembering)
-            meter.measure(self.transcript.messages)
-            self._counting[counter.name] = remembering, meter, FixedParts(remembering)
+            self._counting[counter.name] = Counted(counter, self.course)
         return self._counting[counter.name]
+
+
+class Counted:
+    """A conversation as one counter sees it.
+
+    Attributes:
+        counter: The counter, with a memory.
+        meter: Knows the contents of the conversation.
+        course: The conversation, measured.
+        fixed_parts: Fixed parts of requests, counted once.
+        entries: Tokens of entries in summary prompts, by `id()`.
+    """
+
+    def __init__(self, counter: TokenCounter, course: list[BaseMessage]) -> None:
+        self.counter = RememberingCounter(counter)
+        self.meter = HistoryMeter(self.counter)
+        self.course: History = self.meter.measure(course)
+        self.course.parts()  # makes all sums
+        self.fixed_parts = FixedParts(self.counter)
+        self.entries: dict[int, float] = {}
+
+    def run_meter(self) -> CourseMeter:
+        """Return a meter for one run of the conversation."""
+        return CourseMeter(self.counter, self.course, self.meter)
 
 
 _benches: OrderedDict[int, Bench] = OrderedDict()

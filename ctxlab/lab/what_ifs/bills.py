@@ -19,6 +19,7 @@ Left out: true counts other than UTF-8 bytes / 3. Lesson: 12_tune_on_a_transcrip
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from langchain_core.messages import BaseMessage
@@ -62,26 +63,30 @@ class Charge:
     cached_tokens: int
 
 
+Weight = tuple[int, int, int]
+"""Bytes, media, and a hash: of a message, or summed over the first of a request."""
+
+
 class Weights:
     """Bytes and media of messages, each weighed once; by object."""
 
     def __init__(self) -> None:
         # The message stands beside its weight: an id is its own only while it lives.
-        self._known: dict[int, tuple[BaseMessage, int, int, int]] = {}
+        self._known: dict[int, tuple[BaseMessage, Weight]] = {}
 
-    def of(self, message: BaseMessage) -> tuple[int, int, int]:
+    def of(self, message: BaseMessage) -> Weight:
         """Return bytes, media and a hash of what is sent of a message."""
         found = self._known.get(id(message))
         if found is None:
             text = sent_text(message)
             content = hash((message.type, text))
             weight = len(text.encode()), media_count(message), content
-            found = self._known[id(message)] = (message, *weight)
-        return found[1:]
+            found = self._known[id(message)] = message, weight
+        return found[1]
 
     def alike(self, original: BaseMessage, copy: BaseMessage) -> None:
         """Take down that a copy, with other metadata, weighs what the original does."""
-        self._known[id(copy)] = (copy, *self.of(original))
+        self._known[id(copy)] = copy, self.of(original)
 
     def copy(self) -> "Weights":
         """Return weights that can grow on their own."""
@@ -107,9 +112,10 @@ class BillingDesk:
         self._seen: set[int] = set()
         self._last: list[BaseMessage] = []
         # Sums over the first n messages of the last request: bytes, media, hash.
-        self._sums = [(0, 0, 0)]
+        self._sums: list[Weight] = [(0, 0, 0)]
         if fixed.system:
             self._sums = [self._added((0, 0, 0), fixed.system)]
+        self._paid = 0  # so many of them belong to a request that was answered
 
     def charge(self, messages: list[BaseMessage]) -> Charge:
         """Charge a request and remember its beginning.
@@ -124,22 +130,23 @@ class BillingDesk:
 
     def size(self, messages: list[BaseMessage]) -> int:
         """Return the input tokens that a request costs."""
-        return math.ceil(self._bill(len(messages), self._follow(messages)[-1]))
-
-    def _follow(self, messages: list[BaseMessage]) -> list[tuple[int, int, int]]:
-        """Return the sums of a request, taking over those of the last one."""
         length = len(self._last)
         if messages[:length] != self._last:
             length = 0
+            self._last = []
+            self._paid = 0
         del self._sums[length + 1 :]
-        for message in messages[length:]:
-            self._sums.append(self._added(self._sums[-1], message))
-        self._last = list(messages)
-        return self._sums
+        return self.size_with(messages[length:])
 
-    def _added(
-        self, sums: tuple[int, int, int], message: BaseMessage
-    ) -> tuple[int, int, int]:
+    def size_with(self, more: Iterable[BaseMessage]) -> int:
+        """Return the input tokens of the last request with these messages behind it."""
+        sums = self._sums
+        for message in more:
+            sums.append(self._added(sums[-1], message))
+            self._last.append(message)
+        return math.ceil(self._bill(len(self._last), sums[-1]))
+
+    def _added(self, sums: Weight, message: BaseMessage) -> Weight:
         size, media, content = self.weights.of(message)
         return sums[0] + size, sums[1] + media, hash((sums[2], content))
 
@@ -147,17 +154,18 @@ class BillingDesk:
         """Return what of the request sized last an earlier one had; remember it."""
         sums = self._sums
         # Prefixes are seen from the front: the first unseen one ends what is shared.
-        low, high = 0, len(sums)
+        low, high = self._paid, len(sums)
         while low < high:
             middle = (low + high) // 2
             known = sums[middle][2] in self._seen
             low, high = (middle + 1, high) if known else (low, middle)
-        self._seen.update(each[2] for each in sums[low:])
+        self._seen.update([each[2] for each in sums[low:]])
+        self._paid = len(sums)
         if low == 0 or (low == 1 and not self.fixed.system):
             return 0
         return math.floor(self._bill(low - 1, sums[low - 1]))
 
-    def _bill(self, messages: int, sums: tuple[int, int, int]) -> float:
+    def _bill(self, messages: int, sums: Weight) -> float:
         framed = messages + (self.fixed.system is not None)
         count = (
             (sums[0] + self.fixed.tools_bytes) / BYTES_PER_TOKEN

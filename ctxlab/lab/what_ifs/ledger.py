@@ -26,13 +26,15 @@ def ledger(tried: WhatIf) -> list[CallRecord]:
 
 def _bare(tried: WhatIf) -> Iterator[CallRecord]:
     bench = bench_for(tried.transcript)
-    counter, meter, _ = bench.counted(Settings())
+    counted = bench.counted(Settings())
+    counter, meter = counted.counter, counted.meter
     system = counter.message(bench.system) if bench.system else 0.0
     tools = counter.tools(bench.tools)
     lead = int(bench.system is not None)
-    for exchange in tried.exchanges:
-        history = meter.measure(exchange.messages[lead:])
-        yield _record(exchange, history.parts(), system, tools)
+    history = meter.measure(tried.state_messages)
+    for exchange in tried.exchanges:  # each sent all that was there by then
+        parts = history.parts(0, len(exchange.messages) - lead)
+        yield _record(exchange, parts, system, tools)
 
 
 def _record(

@@ -1,8 +1,8 @@
 """What would this conversation have cost under other settings? In milliseconds.
 
 A replay runs a real agent; a what-if runs only the chain that the agent's middleware
-runs, with every message counted beforehand. Decisions, call records and bills are
-those of a full replay with the same arguments, call by call.
+runs, and of it only what decides, with every message counted beforehand. Decisions,
+call records and bills are those of a full replay with the same arguments, call by call.
 
 >>> from ctxlab.lab.transcripts import load_transcript
 >>> from ctxlab.settings import Settings
@@ -18,8 +18,7 @@ Left out: what a replay notes about gaps in a recording. Lesson:
 """
 
 import gc
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Unpack
@@ -29,18 +28,20 @@ from langchain.agents.middleware import (
     ModelRequest,
     ModelResponse,
 )
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, BaseMessage
 
 from ctxlab.chain import Rules
 from ctxlab.lab.billing import Exchange
-from ctxlab.lab.recorded import RecordingEnds, no_result
-from ctxlab.lab.replay_results import FailedTurn, Replay
+from ctxlab.lab.replay_results import Replay
 from ctxlab.lab.simulated import SimulatedChatModel
 from ctxlab.lab.transcripts import Transcript
-from ctxlab.lab.turns import Step, Turn
-from ctxlab.lab.vendor_errors import overflow_error
+from ctxlab.lab.turns import Step
 from ctxlab.lab.what_ifs.bench import Bench, bench_for
-from ctxlab.lab.what_ifs.bills import BillingDesk, Prices
+from ctxlab.lab.what_ifs.bills import Prices
+from ctxlab.lab.what_ifs.calm import CalmCalls
+from ctxlab.lab.what_ifs.loop import AgentLoop, refusal
+from ctxlab.lab.what_ifs.memory import CourseMeter
+from ctxlab.lab.what_ifs.provider import Provider
 from ctxlab.lab.what_ifs.writer import QuickWriter
 from ctxlab.middleware import RequestOnlySummarizationMiddleware
 from ctxlab.records import CallRecord
@@ -66,11 +67,13 @@ class WhatIf(Replay):
 
     Attributes:
         settings: Settings of the middleware; None without it.
+        turns: Turns of the conversation.
         details: As many as `calls`.
         summaries: Prompts to the summary model with their bills, oldest first.
     """
 
     settings: Settings | None = None
+    turns: int = 0
     details: list[CallDetail] = field(default_factory=list)
     summaries: list[Exchange] = field(default_factory=list)
 
@@ -99,11 +102,9 @@ def what_if(
     asked = repr((settings, prices, sorted(rules.items())))
     known = bench.results.get(asked)
     if known is None:
-        run = _Run(bench, settings, prices, rules)
         with collection_put_off():
-            for number, turn in enumerate(bench.turns, start=1):
-                run.live(number, turn)
-        known = bench.results.put(asked, run.lived)
+            lived = _Run(bench, settings, prices, rules).live()
+        known = bench.results.put(asked, lived)
     return known  # type: ignore[no-any-return]
 
 
@@ -129,133 +130,89 @@ class _Run:
     def __init__(
         self, bench: Bench, settings: Settings | None, prices: Prices, rules: Any
     ) -> None:
-        self.bench, self.prices = bench, prices
-        self.desk = BillingDesk(prices, bench.fixed, bench.weights.copy())
+        self.bench, self.provider = bench, Provider(bench, prices)
+        self.loop = AgentLoop(self._call)
         self.middleware: RequestOnlySummarizationMiddleware | None = None
         self.writer: QuickWriter | None = None
+        self.meter: CourseMeter | None = None
+        self.calm: CalmCalls | None = None
         if settings is not None:
             self.middleware, self.writer = bench.middleware(settings, rules)
             self.middleware.add_listener(self._take)
-        self.model = SimulatedChatModel(
+            policy = self.middleware.policy
+            policy.meter = self.meter = bench.counted(settings).run_meter()
+            if settings.enabled:
+                self.calm = CalmCalls(policy, self._request, self.provider)
+        self.lived = self._outcome(settings)
+        self._asked, self._written = 0, 0
+
+    def _outcome(self, settings: Settings | None) -> WhatIf:
+        """Return what will be told: its lists grow as the run goes on."""
+        prices, log = self.provider.prices, self.provider.log
+        model = SimulatedChatModel(
             context_window=prices.window,
             fixed_overhead=prices.overhead,
             scale=prices.scale,
         )
-        self.state: list[BaseMessage] = []
-        self.carried: list[BaseMessage] = []
-        self.log: list[Exchange] = []
-        self.lived = WhatIf(bench.transcript, self.model, self.writer, lambda: self.log)
-        self.lived.settings, self.lived.state_messages = settings, self.state
-        self.lived.summaries = self.writer.log if self.writer else []
-        self._turn, self._asked, self._written = 0, 0, 0
-        self._step: Step | None = None
+        return WhatIf(
+            self.bench.transcript,
+            model,
+            self.writer,
+            lambda: log,
+            failed_turns=self.loop.failed_turns,
+            state_messages=self.loop.state,
+            settings=settings,
+            turns=len(self.bench.turns),
+            summaries=self.writer.log if self.writer else [],
+        )
 
-    def live(self, number: int, turn: Turn) -> None:
-        """Live one turn, as `replay` would."""
-        inputs = [*self.carried, *turn.inputs]
-        if not turn.steps:
-            self.carried = [*inputs, *turn.rest]
-            return
-        self._turn = number
-        self.state += inputs
-        failed: str | None = None
-        try:
-            failed = self._agent_loop(turn)
-        except RecordingEnds:
-            pass
-        except Exception as error:  # the user sees it and goes on
-            failed = f"{type(error).__name__}: {error}"
-        if failed:
-            self.lived.failed_turns.append(FailedTurn(number, failed))
-        kinds = HumanMessage | SystemMessage
-        others: list[BaseMessage] = [m for m in turn.rest if isinstance(m, kinds)]
-        self.carried = others if failed else list(turn.rest)
-
-    def _agent_loop(self, turn: Turn) -> str | None:
-        """Call the model and the tools in turn; return why the turn was refused."""
-        for place, step in enumerate(turn.steps):
-            answer = self._call(step)
-            self.state.append(answer)
-            if refused := refusal(answer):
-                return f"refused: {refused}"
-            if not answer.tool_calls:
-                return None
-            results = results_of(step, is_last=place + 1 == len(turn.steps))
-            if results is None:  # the graph waits, and the user goes on
-                return None
-            self.state += results
-        self._call(None)
-        return None
+    def live(self) -> WhatIf:
+        """Live all turns, as `replay` would."""
+        for number, turn in enumerate(self.bench.turns, start=1):
+            self.loop.live(number, turn)
+            if self.meter and self.loop.failed_turns:
+                self.meter.strayed = True
+        return self.lived
 
     def _call(self, step: Step | None) -> AIMessage:
-        self._step = step
-        self._asked = len(self.log)
+        self._asked = len(self.provider.log)
         self._written = len(self.writer.log) if self.writer else 0
-        request: ModelRequest[Any] = ModelRequest(
-            model=self.bench.model,
-            messages=self.state,  # type: ignore[arg-type]
-            system_message=self.bench.system,
-            tools=list(self.bench.tools),
-            state={"messages": self.state},  # type: ignore[arg-type]
-            runtime=None,
-        )
+        answer = self.calm.answer(step) if self.calm and step else None
+        return answer or self._chained(step)
+
+    def _chained(self, step: Step | None) -> AIMessage:
+        """Return what comes of a call that goes through the middleware."""
+        request = self._request()
+
+        def answered(request: ModelRequest[Any]) -> ModelResponse[Any]:
+            messages: list[BaseMessage] = request.messages  # type: ignore[assignment]
+            return ModelResponse(result=[self.provider.answer(step, messages)])
+
         if self.middleware is None:
-            response: Any = self._provider(request)
+            response: Any = answered(request)
         else:
-            response = self.middleware.wrap_model_call(request, self._provider)
+            response = self.middleware.wrap_model_call(request, answered)
         if isinstance(response, ExtendedModelResponse):
             response = response.model_response
         answer: AIMessage = response.result[0]
         if step is not None and not refusal(answer):
-            self.desk.weights.alike(self.bench.replies[id(step)].message, answer)
+            self.provider.desk.weights.alike(self.bench.recorded(step), answer)
         return answer
 
-    def _provider(self, request: ModelRequest[Any]) -> ModelResponse[Any]:
-        """Answer as the simulated model would, from counts made beforehand."""
-        messages: list[BaseMessage] = request.messages  # type: ignore[assignment]
-        sent = [self.bench.system, *messages] if self.bench.system else list(messages)
-        size = self.desk.size(messages)
-        error: Exception | None = None
-        if self.prices.window is not None and size > self.prices.window:
-            error = overflow_error("openai", size, self.prices.window)
-        elif self._step is None:
-            error = RecordingEnds("the recording holds no further reply")
-        if error:
-            self.log.append(Exchange(sent, [], size, error=error))
-            raise error
-        cached = self.desk.cached()
-        reply = self.bench.replies[id(self._step)]
-        written = math.ceil(self.prices.scale * reply.tokens)
-        self.log.append(Exchange(sent, [], size, cached, written))
-        answer = reply.billed(size, cached, self.prices.scale)
-        return ModelResponse(result=[answer])
+    def _request(self) -> ModelRequest[Any]:
+        return ModelRequest(
+            model=self.bench.model,
+            messages=self.loop.state,  # type: ignore[arg-type]
+            system_message=self.bench.system,
+            tools=list(self.bench.tools),
+            state={"messages": self.loop.state},  # type: ignore[arg-type]
+            runtime=None,
+        )
 
     def _take(self, record: CallRecord) -> None:
         written = len(self.writer.log) if self.writer else 0
-        requests = self._asked, len(self.log)
+        requests = self._asked, len(self.provider.log)
         self.lived.calls.append(record)
         self.lived.details.append(
-            CallDetail(self._turn, requests, (self._written, written))
+            CallDetail(self.loop.turn, requests, (self._written, written))
         )
-
-
-def refusal(answer: AIMessage) -> str | None:
-    """Return why a visible answer stands here instead of a model's, if one does."""
-    reason = answer.response_metadata.get("ctxlab", {}).get("refused")
-    return str(reason) if reason else None
-
-
-def results_of(step: Step, *, is_last: bool) -> Sequence[BaseMessage] | None:
-    """Return the recorded results of a step's calls, in their order.
-
-    None: a call was never answered, and the recorded agent did not go on without it.
-    """
-    calls = step.reply.tool_calls
-    missing = [str(c["id"]) for c in calls if str(c["id"]) not in step.results]
-    if missing and is_last:
-        return None
-    return [
-        step.results.get(str(call["id"]))
-        or no_result(step, call["name"], str(call["id"]))
-        for call in calls
-    ]

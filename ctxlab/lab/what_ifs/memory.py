@@ -17,13 +17,16 @@ Left out: forgetting; both live as long as the transcript's bench. Lesson:
 from collections.abc import Sequence
 from typing import Any
 
-from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.messages import BaseMessage
 
+from ctxlab.calibration import AnchoredCalibration, Calibration, Fit, UsageSample
+from ctxlab.calibration.anchored import AnchoredTrack
+from ctxlab.chain.samples import BLOCK, FitBook, sample_of, samples_to_learn
 from ctxlab.history import History, HistoryMeter
 from ctxlab.history.faces import content_key, faces_of
 from ctxlab.tokens import TokenCounter
 
-LONGEST_KEY = 20_000  # characters; longer texts are prompts, each met once
+LONGEST_KEY = 200_000  # characters; longer texts are rare, and counted again
 
 
 class RememberingCounter:
@@ -70,29 +73,79 @@ class RememberingCounter:
         self, known: dict[Any, float], count: Any, of: BaseMessage
     ) -> float:
         key = content_key(*faces_of([of]))
-        if key is None or _is_prompt(of):
+        if key is None or len(of.content) > LONGEST_KEY:
             return float(count(of))
         if key not in known:
             known[key] = float(count(of))
         return known[key]
 
 
-def _is_prompt(message: BaseMessage) -> bool:
-    content = message.content
-    return isinstance(message, HumanMessage) and len(content) > LONGEST_KEY
+class CourseMeter(HistoryMeter):
+    """A meter of one run, which follows a conversation that is measured already.
 
-
-class FreshMeter(HistoryMeter):
-    """A meter that knows the contents another one measured, and no history.
+    Whatever the settings, a run has the contents of the recording until a turn fails:
+    then every history in it is a beginning of the measured one.
 
     Args:
         counter: Prices a message.
-        other: The meter whose contents are shared.
+        course: The conversation as it goes when no turn fails.
+        other: The meter that measured it; contents it knows are known here.
+
+    Attributes:
+        strayed: The run went another way: what it measures is compared by content.
     """
 
-    def __init__(self, counter: TokenCounter, other: HistoryMeter) -> None:
+    def __init__(
+        self, counter: TokenCounter, course: History, other: HistoryMeter
+    ) -> None:
         super().__init__(counter)
         self._memo = other._memo
+        self._course = course.line
+        self.strayed = False
+
+    def measure(self, messages: Sequence[BaseMessage]) -> History:
+        """Return `messages` measured, with sums and digests."""
+        if self.strayed or not isinstance(messages, list):
+            return super().measure(messages)
+        return History(self._course, messages, len(messages))
 
     def release(self, history: History) -> None:
         """Hold on: no checkpoint makes new objects here."""
+
+
+class RunBook(FitBook):
+    """The fits of one run: its answers only grow in number, so one track goes along.
+
+    The run holds its answers meanwhile, so that their ids stay their own.
+    """
+
+    def __init__(self, calibration: Calibration) -> None:
+        super().__init__(calibration)
+        self._read: dict[int, UsageSample | None] = {}
+        self._track: AnchoredTrack | None = None
+        self._learned_from = 0  # answers
+
+    def fit(
+        self,
+        conversation: str,
+        messages: Sequence[BaseMessage],
+        history: History,
+        fixed_tokens: float,
+    ) -> Fit | None:
+        """Return what the bills of the run teach."""
+        rules, count = self.calibration, history.answer_count
+        if not count or not isinstance(rules, AnchoredCalibration):
+            return super().fit(conversation, messages, history, fixed_tokens)
+        track, more = self._track, count - self._learned_from
+        if track is None or more > 1 or (more and count % BLOCK == 0):
+            self._track = track = AnchoredTrack(rules, fixed_tokens)
+            track.learn(samples_to_learn(messages, history, count, self._sample))
+        elif more and (sample := self._sample(messages[history.answers(1)[0]])):
+            track.add(sample)
+        self._learned_from = count
+        return track.line(fixed_tokens)
+
+    def _sample(self, answer: BaseMessage) -> UsageSample | None:
+        if id(answer) not in self._read:
+            self._read[id(answer)] = sample_of(answer)
+        return self._read[id(answer)]

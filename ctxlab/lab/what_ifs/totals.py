@@ -106,7 +106,7 @@ def totals(tried: WhatIf) -> Totals:
     actions = [record.action for record in tried.calls]
     last = paid[-1].messages if paid else []
     return Totals(
-        turns=len(tried.transcript.turns()),
+        turns=tried.turns,
         failed=len(tried.failed_turns),
         calls=len(tried.exchanges),
         refused=len(tried.exchanges) - len(paid) + actions.count("refuse"),
