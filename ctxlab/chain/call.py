@@ -6,7 +6,6 @@ says what will be carried; its `estimate` says how large that is.
 Lesson: 10_protect_the_call.
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -117,7 +116,7 @@ class Call:
         on the safe side of its guard band.
         """
         hidden = self.fixed.tokens if self.fit else self.fixed_overhead
-        room = max(0.0, ceiling - 1 - math.ceil(hidden))  # an estimate rounds up, too
+        room = max(0.0, ceiling - 1 - hidden)
         if self.fit is None:
             return room
         low, high = 0.0, room

@@ -13,7 +13,7 @@ from ctxlab.boundaries import cut_for_tokens
 from ctxlab.chain.call import Call
 from ctxlab.chain.cutting import kept_before
 from ctxlab.chain.reasoning import reasoning_to_drop
-from ctxlab.chain.remembering import build, note_for
+from ctxlab.chain.remembering import build
 from ctxlab.views import View
 
 SMALLEST_CLIP = 64
@@ -45,7 +45,7 @@ def trim(call: Call, ceiling: int, *, clip: bool = True) -> bool:
 def drop_oldest(call: Call, room: float) -> None:
     """Drop the oldest units of the tail until the rest has room."""
     view = call.live.view
-    note = call.live.head.get("summary") or note_about_the_dropped(call)
+    note = call.live.head.get("summary", 0.0)
     tokens_from = call.tail_tokens(dict(view.shortened))
     tail, kept = view.tail, view.kept
     for _ in range(2):  # the newest user message may fall out of the tail
@@ -67,12 +67,6 @@ def drop_oldest(call: Call, room: float) -> None:
         )
         change(call, rest)
         call.notes.append(f"{call.live.view.dropped} messages dropped to fit")
-
-
-def note_about_the_dropped(call: Call) -> float:
-    """Return the tokens of the note that will stand for what is dropped."""
-    note = note_for(replace(call.live.view, tail=len(call.messages)))
-    return call.policy.counter.message(note) if note else 0.0
 
 
 def clip_largest(call: Call, room: float) -> None:

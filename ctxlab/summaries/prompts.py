@@ -88,7 +88,6 @@ class Prompt:
     Args:
         template: Text with `{payload}` or `{messages}` exactly once (other braces
             are ordinary text), or a LangChain string prompt with that one variable.
-
         encode: Writes a value of the payload, or an entry of a list in it.
 
     Raises:
