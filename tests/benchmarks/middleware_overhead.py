@@ -34,6 +34,7 @@ from tests.benchmarks.peers.stopwatch import cpu_clock
 
 LENGTHS = (100, 1_000, 5_000, 10_000)  # messages
 BLOCKS, CALLS, WARM_UP = 4, 12, 2
+IN_A_RUN = 12  # blocks; what is compared is short, so it is looked at more often
 NEVER = ("tokens", 10**9)
 MODEL = SimulatedChatModel()
 CLOCK = cpu_clock()
@@ -163,9 +164,11 @@ class Lane:
                 self.times.append(spent)
 
 
-def side_by_side(lanes: dict[str, Lane], **how: Any) -> dict[str, float]:
+def side_by_side(
+    lanes: dict[str, Lane], blocks: int = IN_A_RUN, **how: Any
+) -> dict[str, float]:
     """Return the median microseconds of each lane; they take turns, block by block."""
-    for block in range(BLOCKS):
+    for block in range(blocks):
         for lane in lanes.values():
             lane.run(range(block * CALLS, (block + 1) * CALLS), **how)
     return {name: median(lane.times) / 1_000 for name, lane in lanes.items()}
@@ -208,7 +211,7 @@ def measure(length: int) -> dict[str, float]:
     return (
         side_by_side(run, step=in_a_run)
         | side_by_side(single, step=one_by_one)
-        | side_by_side(again, step=in_a_chat, answers=final, renewed=reloaded)
+        | side_by_side(again, BLOCKS, step=in_a_chat, answers=final, renewed=reloaded)
     )
 
 
