@@ -81,10 +81,8 @@ def usable_input_tokens(usage: Mapping[str, Any] | None) -> int | None:
     details = usage.get("input_token_details")
     if not details or not isinstance(details, Mapping):
         return int(tokens)
-    cached = sum(
-        max(0.0, _number(details.get(key)) or 0.0)
-        for key in ("cache_read", "cache_creation")
-    )
+    read, written = details.get("cache_read"), details.get("cache_creation")
+    cached = max(0, _number(read) or 0) + max(0, _number(written) or 0)
     return int(tokens if tokens >= cached else tokens + cached)
 
 
