@@ -180,7 +180,7 @@ def _bar(kind: Kind, places: list[int], parts: list[Mapping[str, float]]) -> go.
         name=f"{kind.letter} {kind.name}",
         marker_color=kind.colour,
         showlegend=any(tokens),
-        hovertemplate="%{y:,} tokens",
+        hovertemplate="%{y:,.0f} tokens",
     )
 
 

@@ -29,7 +29,8 @@ TRIGGER, KEEP = 49_152, 24_000
 TRIES = (
     "Put the trigger as low as it goes: how many compactions are there now?",
     "Leave it there, and put keep as high as it goes: how many now, and why?",
-    "Reset, then put the trigger above the window: who notices, and in which turn?",
+    "Reset, then put the trigger above the window: in which turn does the provider "
+    "refuse, and what does the bar behind it show?",
 )
 
 
