@@ -17,6 +17,9 @@ from ctxlab.calibration import (
     least_squares,
     usable_input_tokens,
 )
+from ctxlab.chain.samples import FitBook
+from ctxlab.history import HistoryMeter
+from ctxlab.tokens import ApproximateCounter
 
 PRINTED = [UsageSample(18, 11_136), UsageSample(46, 11_167), UsageSample(80, 11_199)]
 ALL_FITS = [
@@ -439,3 +442,29 @@ def test_x3_garbage_right_after_a_change_is_held_too():
     bad = UsageSample(20_000, 90_000, 4_000.0, "new")
     fit = AnchoredCalibration().fit([*old, bad], fixed_tokens=4_000.0)
     assert (fit.predict(20_000), fit.guard) == (29_000, "gate")
+
+
+def answer(text, local=None, billed=None):
+    """An AI message with its sample, or the visible answer of a refusal."""
+    entry = {"refused": "still_too_large"}
+    if local is not None:
+        entry = UsageSample(local, billed, 100.0, "f").to_json()
+    return AIMessage(text, response_metadata={"ctxlab": entry})
+
+
+def test_refused_answers_of_two_branches_are_not_taken_for_one():
+    """Without a bill nothing tells them apart, so their past is learned anew."""
+    start = [HumanMessage("hi"), answer("1", 500, 3_500)]
+    left = [*start, answer("2", 900, 3_900), answer("no")]
+    right = [*start, answer("2b", 1_400, 6_000), answer("no!")]
+    later = [*right, answer("3", 1_800, 6_600)]
+
+    def fitted(book, messages):
+        history = HistoryMeter(ApproximateCounter()).measure(messages)
+        return book.fit("thread", messages, history, 100.0)
+
+    book = FitBook(AnchoredCalibration())
+    assert fitted(book, left) is not None
+    for messages in (right, later):
+        fresh = fitted(FitBook(AnchoredCalibration()), messages)
+        assert fitted(book, messages) == fresh

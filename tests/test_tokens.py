@@ -521,6 +521,17 @@ class TestToolSchemas:
         assert ScriptCounter().tools([changing]) > before
 
 
+@pytest.mark.parametrize("call_id", ["", "c1"])
+def test_b23_a_block_beside_its_call_counts_once_whatever_the_id(call_id: str) -> None:
+    arguments = {"path": "/home"}
+    block = {"type": "tool_use", "id": call_id, "name": "ls", "input": arguments}
+    made = [{"name": "ls", "args": arguments, "id": call_id}]
+    both = AIMessage([block], tool_calls=made)
+    assert ScriptCounter().message(both) == ScriptCounter().message(
+        AIMessage("", tool_calls=made)
+    )
+
+
 class TestAccuracy:
     @pytest.mark.parametrize(("which", "number"), [("seen", 35), ("unseen", 30)])
     def test_the_committed_counts_are_of_the_committed_texts(

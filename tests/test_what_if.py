@@ -1,10 +1,13 @@
 """A what-if is a replay without the agent: the same calls, bills and failures."""
 
+import random
+from datetime import date
 from pathlib import Path
 
 import pytest
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
-from ctxlab.lab import load_transcript, replay, what_if
+from ctxlab.lab import Transcript, load_transcript, replay, what_if
 from ctxlab.lab.replay_report import figures, fingerprint, middleware_for
 from ctxlab.lab.what_ifs import bench_for
 from ctxlab.settings import Settings
@@ -113,3 +116,59 @@ def test_a_knob_moved_back_gives_the_remembered_result(transcripts):
     first = what_if(bench, small, window=16_384)
     assert what_if(bench, large, window=16_384) is not first
     assert what_if(bench, small, window=16_384) is first
+
+
+def broken_off() -> Transcript:
+    """A user who speaks before the agent has looked at the tool's result."""
+    call = {"name": "read", "args": {}, "id": "c1"}
+    return Transcript(
+        [
+            HumanMessage("Read it."),
+            AIMessage("", tool_calls=[call]),
+            ToolMessage("a long line " * 50, tool_call_id="c1", name="read"),
+            HumanMessage("And now?"),
+            AIMessage("Nothing."),
+        ]
+    )
+
+
+def test_what_follows_a_call_that_was_never_recorded_is_billed_once():
+    tried = assert_same(broken_off(), Settings(), window=16_384)
+    first, ended, next_ = (each.input_tokens for each in tried.exchanges)
+    assert first < ended < next_ < ended + 20
+
+
+def test_sizes_of_contents_without_a_key_are_not_taken_for_one_another():
+    """A date can be no part of a key, and the entry of its message is soon gone."""
+    odd = {"additional_kwargs": {"when": date(2020, 1, 1)}}
+    rng = random.Random(7)
+    messages = [
+        message
+        for at in range(40)
+        for message in (
+            HumanMessage(f"q{at} " + "word " * rng.choice([1, 1, 200, 30]), **odd),
+            AIMessage(f"a{at} " + "word " * rng.choice([1, 100]), **odd),
+        )
+    ]
+    settings = Settings(
+        trigger=("tokens", 900), keep=("tokens", 300), summary_chunk_tokens=200
+    )
+    assert_same(Transcript(messages), settings, window=16_384)
+
+
+def test_a_rule_that_is_a_function_is_asked_every_time():
+    talk = Transcript(
+        [
+            message
+            for at in range(12)
+            for message in (
+                HumanMessage(f"q{at} " + "word " * 60),
+                AIMessage(f"a{at} " + "word " * 20),
+            )
+        ]
+    )
+    small = Settings(trigger=("tokens", 600), keep=("tokens", 200))
+    for at in range(6):
+        begins = f"q{at} "
+        tried = what_if(talk, small, pin=lambda m, begins=begins: begins in m.text)
+        assert any(begins in message.text for message in tried.exchanges[-1].messages)

@@ -69,7 +69,8 @@ class Learned:
         """Return whether this is known up to exactly that answer."""
         if self.count != count:
             return False
-        return self.entry is entry or _bill(self.entry) == _bill(entry)
+        billed = bool(entry.get("provider_input_tokens"))
+        return self.entry is entry or (billed and _bill(self.entry) == _bill(entry))
 
 
 class FitBook:

@@ -120,9 +120,16 @@ def sent_parts(message: BaseMessage) -> Sent:
     if isinstance(message.content, str):
         sent.texts.append(message.content)
     else:
-        known_ids = {call.id for call in sent.calls if call.id}
-        _add_content(sent, message.content, known_ids)
+        _add_content(sent, message.content, _call_ids(message))
     return sent
+
+
+def _call_ids(message: BaseMessage) -> set[Any]:
+    """Return the ids of the calls that a message holds beside its content."""
+    if not isinstance(message, AIMessage):
+        return set()
+    made = *message.tool_calls, *message.invalid_tool_calls
+    return {call["id"] for call in made} - {None}
 
 
 def _add_extras(sent: Sent, extras: Mapping[str, Any]) -> None:

@@ -76,12 +76,11 @@ class Results:
         """Return what was found under these arguments, or None."""
         return self._known.get(asked)
 
-    def put(self, asked: str, result: Any) -> Any:
-        """Remember a result and return it."""
+    def put(self, asked: str, result: Any) -> None:
+        """Remember a result."""
         self._known[asked] = result
         while len(self._known) > self.size:
             self._known.popitem(last=False)
-        return result
 
 
 class Bench:

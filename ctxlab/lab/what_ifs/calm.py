@@ -57,9 +57,14 @@ class CalmCalls:
         self.policy, self.request, self.provider = policy, request, provider
         self._last: tuple[Call, int] | None = None  # a calm one, and its bill
 
-    def answer(self, step: Step) -> AIMessage | None:
-        """Return the answer of a call and tell its record; None: the chain has to."""
+    def answer(self, step: Step | None) -> AIMessage | None:
+        """Return the answer of a call and tell its record; None: the chain has to.
+
+        A call that was never recorded is left to the chain; nothing goes on from it.
+        """
         last, self._last = self._last, None
+        if step is None:
+            return None
         sent = len(last[0].history) if last else 0
         call = self._gone_on(*last) if last else None
         if call:

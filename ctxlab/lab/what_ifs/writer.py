@@ -71,7 +71,9 @@ class QuickWriter(SummaryWriter):
         entry = self.prompt.entry(message)
         size = self.sizes.get(id(entry))
         if size is None:
-            size = self.sizes[id(entry)] = shown_size(message, entry, self.counter)
+            size = shown_size(message, entry, self.counter)
+            if self.prompt.lines.written(entry):  # it lives on: its id stays its own
+                self.sizes[id(entry)] = size
         return entry, size
 
     def ask(self, effect: WriteSummaries) -> list[Any]:
