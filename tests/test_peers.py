@@ -1,6 +1,7 @@
 """The bench of peers: its figures are those of the runs, on the shortest transcript."""
 
 import json
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +15,8 @@ from ctxlab.lab.vendor_errors import VendorError
 from ctxlab.tokens import CjkAwareCounter
 from tests import refresh_peers
 from tests.benchmarks.peers import stage as stages
+from tests.benchmarks.peers import steps as step_prices
+from tests.benchmarks.peers import truth
 from tests.benchmarks.peers.__main__ import peers, printed, report
 from tests.benchmarks.peers.adapters import PEERS, Peer
 from tests.benchmarks.peers.chart import chart
@@ -45,6 +48,12 @@ def row(peer: Peer, repeats: int = 1, **settings: Any) -> dict[str, Any]:
     return measure(peer, alike, unlimited(DESK))
 
 
+@pytest.fixture(autouse=True)
+def one_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests measure a step's price roughly."""
+    monkeypatch.setattr(step_prices, "ROUNDS", 1)
+
+
 def counts(found: dict[str, Any]) -> dict[str, Any]:
     return {name: found[name] for name in COLUMNS}
 
@@ -64,6 +73,43 @@ def test_m20_the_provider_bills_the_first_point_on_its_history() -> None:
     assert CjkAwareCounter()(history) == pytest.approx(19_067, abs=15)
     assert Stage(transcript).exact(history) == pytest.approx(46_000, abs=30)
     assert 0 < m20_line().overhead < printed_line()[0]
+
+
+def test_an_exact_counter_says_what_the_provider_bills() -> None:
+    stage = Stage(DESK)
+    whole = [*stages.prompt(DESK), *DESK.messages]
+    bill = math.ceil(stage.provider.bill(whole, stages.schemas(DESK)))
+
+    assert stage.exact(DESK.messages) == bill > stage.visible(DESK.messages) > 0
+
+
+def test_without_the_tokenizer_bytes_are_billed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(truth, "tokenizer", lambda: None)
+    for count in (truth.exact_count, truth.true_count):
+        assert count.__wrapped__()([HumanMessage("订单")]) == 6 / 3 + 3
+    assert truth.billed_by() == "bytes / 3"
+
+
+def test_the_tokenizer_counts_texts_calls_and_schemas() -> None:
+    pytest.importorskip("bpe_openai")
+    call = {"name": "lookup", "args": {"id": "A7"}, "id": "c1"}
+    count = truth.exact_count()
+
+    assert truth.billed_by() == "o200k"
+    assert count([HumanMessage("hello world")]) == 2 + truth.FRAME
+    assert count([AIMessage("", tool_calls=[call])]) > 5 + truth.FRAME
+    assert count([], tools=[{"name": "lookup"}]) > 3
+
+
+def test_a_hook_beside_the_call_is_a_step_of_the_graph() -> None:
+    reference = BY_NAME["ctxlab"].build(Stage(DESK))
+    langchain = BY_NAME["LangChain, same settings"].build(Stage(DESK))
+
+    assert step_prices.steps([*reference, step_prices.Empty(), *langchain]) == 2
+    assert step_prices.cost_of_steps(reference) == 0.0
+    assert all(time > 0 for time in step_prices.turns(langchain))
 
 
 READY = [peer for peer in PEERS if peer.versions() is not None]

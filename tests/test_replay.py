@@ -344,6 +344,7 @@ def test_call_records_are_collected_while_the_replay_runs():
 
     assert lived.calls == [1, 3, 5]
     assert keeps.listeners == []
+    assert replay(load_transcript("order_desk"), [keeps], records=False).calls == []
 
 
 def ctxlab_middleware(writer):

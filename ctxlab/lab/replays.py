@@ -18,7 +18,7 @@ replays without an agent (`what_if`). Lesson: 00_start_here.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -217,6 +217,7 @@ def replay(
     thread_id: str | None = None,
     summary_model: Any = None,
     progress: Progress | None = None,
+    records: bool = True,
 ) -> Replay:
     """Replay a transcript through a real agent and return what happened.
 
@@ -232,6 +233,8 @@ def replay(
         thread_id: Thread on the checkpointer; the transcript's name by default.
         summary_model: A model whose `.requests` count as summary calls.
         progress: Called with (turn, number of turns) after each turn.
+        records: False asks no middleware for call records, as in production without
+            `on_call`: `Replay.calls` stays empty.
 
     Raises:
         ValueError: Window and model both given, or no room beside the overhead.
@@ -247,7 +250,7 @@ def replay(
         summary_model=summary_model,
         progress=progress,
     )
-    with run.listening():
+    with run.listening() if records else nullcontext():
         for number, turn, inputs in run.turns():
             error = None
             try:
@@ -269,6 +272,7 @@ async def areplay(
     thread_id: str | None = None,
     summary_model: Any = None,
     progress: Progress | None = None,
+    records: bool = True,
 ) -> Replay:
     """Do what `replay` does, with the agent's async methods."""
     run = _Run(
@@ -282,7 +286,7 @@ async def areplay(
         summary_model=summary_model,
         progress=progress,
     )
-    with run.listening():
+    with run.listening() if records else nullcontext():
         for number, turn, inputs in run.turns():
             error = None
             try:

@@ -18,11 +18,15 @@ from tests.benchmarks.peers.adapters import PEERS, Peer
 from tests.benchmarks.peers.figures import COLUMNS, TIMES, measure, unlimited
 from tests.benchmarks.peers.scenes import conversations, scene
 from tests.benchmarks.peers.stage import m20_line, printed_line
+from tests.benchmarks.peers.steps import step_price
+from tests.benchmarks.peers.truth import billed_by
 
 #: What is right and what is kept; then what it costs. Half a table fits a terminal.
 KEPT = tuple(COLUMNS)[: list(COLUMNS).index("summaries")]
 PAID = (*tuple(COLUMNS)[len(KEPT) :], *TIMES)
 BASE = ("langchain", "langchain-core", "langgraph")
+#: A conversation of few messages has few calls to take a median of: it runs oftener.
+FEW, SHORT = 40, 6
 PYPROJECT = Path(__file__).parents[3] / "pyproject.toml"
 
 
@@ -42,7 +46,8 @@ def rows(
         for peer in mine:
             done += 1
             print(f"{done}/{total} {name}: {peer.name}", file=sys.stderr, flush=True)
-            stages = [scene(name).stage(peer.profile) for _ in range(repeats)]
+            often = repeats if len(whole) >= FEW else SHORT * repeats
+            stages = [scene(name).stage(peer.profile) for _ in range(often)]
             yield measure(peer, stages, whole)
 
 
@@ -66,6 +71,8 @@ def report(
         "versions": found,
         "sizes": {name: asdict(scene(name).sizes) for name in names},
         "printed_line": {"intercept": intercept, "slope": slope},
+        "billed_by": billed_by(),
+        "step_us": step_price(),
         "provider": asdict(m20_line()),
         "left_out": {
             p.name: [n for n in names if n not in p.on] for p in ready if p.on
@@ -78,8 +85,9 @@ def report(
 def printed(found: dict[str, Any]) -> Iterator[str]:
     """Yield the lines of a report, two tables for each conversation."""
     yield ", ".join(f"{name} {each}" for name, each in found["versions"].items())
-    line = found["provider"]
-    yield f"billed: {line['overhead']:,.0f} + {line['scale']:.4f} x bytes / 3"
+    line, unit = found["provider"], found["billed_by"]
+    yield f"billed: {line['overhead']:,.0f} + {line['scale']:.4f} x {unit}"
+    yield f"a step of the graph, for a hook beside the call: {found['step_us']:,.0f} us"
     for name, sizes in found["sizes"].items():
         mine = [each for each in found["rows"] if each["conversation"] == name]
         said = ", ".join(f"{size} {tokens:,}" for size, tokens in sizes.items())

@@ -19,6 +19,7 @@ from ctxlab.overflow import is_context_overflow
 from tests.benchmarks.peers.adapters import Peer
 from tests.benchmarks.peers.faults import try_again
 from tests.benchmarks.peers.stage import Stage
+from tests.benchmarks.peers.steps import cost_of_steps
 from tests.benchmarks.peers.stopwatch import timed
 from tests.strategies import problems
 
@@ -180,8 +181,9 @@ COLUMNS: dict[str, Callable[[Run], Any]] = {
     "cost": _cost,
 }
 # These differ from run to run; the columns above may not.
-CPU, GROWTH, RELOAD = "CPU us/call", "growth ns/message", "reload us"
-TIMES = (CPU, GROWTH, RELOAD)
+HOOKS, CPU = "hooks us/call", "CPU us/call"  # the second with the steps of the graph
+GROWTH, RELOAD = "growth ns/message", "reload us"  # of the hooks
+TIMES = (HOOKS, CPU, GROWTH, RELOAD)
 
 
 def unlimited(transcript: Transcript) -> list[tuple[Any, ...]]:
@@ -198,6 +200,7 @@ def run_peer(peer: Peer, stage: Stage, whole: list[tuple[Any, ...]]) -> Run:
         stage.provider,
         stage.saver,
         summary_model=stage.writer,
+        records=False,
     )
     return Run(stage, lived, whole, middleware)
 
@@ -238,8 +241,13 @@ def measure(peer: Peer, stages: Sequence[Stage], whole: list[Any]) -> dict[str, 
     after = _fastest([reloads(run) for run in runs])
     for stage in stages:
         stage.closing.close()
-    name = runs[0].stage.transcript.name
-    times = {CPU: _us(laps), GROWTH: growth(laps, len(whole)), RELOAD: _us(after)}
+    name, hooks = runs[0].stage.transcript.name, _us(laps)
+    times = {
+        HOOKS: hooks,
+        CPU: hooks and hooks + cost_of_steps(runs[0].middleware),
+        GROWTH: growth(laps, len(whole)),
+        RELOAD: _us(after),
+    }
     return {"conversation": name, "peer": peer.name, **counts[0], **times}
 
 

@@ -21,10 +21,10 @@ from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import Field, SkipValidation
 
 from ctxlab.lab import FactKeeper, SimulatedChatModel, Transcript, load_transcript
-from ctxlab.lab.billing import bytes_over_three
 from ctxlab.tokens import CjkAwareCounter
 from tests.benchmarks.peers.faults import Faults
 from tests.benchmarks.peers.stopwatch import Stopwatch
+from tests.benchmarks.peers.truth import exact_count, true_count
 
 BEFORE, AFTER = (19_067, 46_000), (4_878, 22_978)  # printed; "about 46k"
 M20_CONVERSATION = "chinese_support"
@@ -79,8 +79,9 @@ def m20_line() -> Line:
     transcript = load_transcript(M20_CONVERSATION)
     history = history_before_the_paste(transcript)
     intercept, slope = printed_line()
-    scale = slope * CjkAwareCounter()(history) / bytes_over_three(history)
-    visible = scale * bytes_over_three(prompt(transcript), tools=schemas(transcript))
+    count = true_count()
+    scale = slope * CjkAwareCounter()(history) / count(history)
+    visible = scale * count(prompt(transcript), tools=schemas(transcript))
     return Line(overhead=intercept - visible, scale=scale)
 
 
@@ -152,6 +153,7 @@ class Stage:
             with_profile=self.profile,
             usage=not self.faulty,
             failures=Faults(self.writer) if self.faulty else None,
+            true_count=true_count(),
         )
         if self.profile:
             self.writer.profile = {"max_input_tokens": self.sizes.window}
@@ -159,11 +161,12 @@ class Stage:
     def exact(self, messages: Sequence[BaseMessage]) -> int:
         """Count as the provider bills: what the best counter would say, in tokens."""
         whole = [*prompt(self.transcript), *messages]
-        return math.ceil(self.provider.bill(whole, self._schemas))
+        counted = exact_count()(whole, tools=self._schemas or None)
+        return math.ceil(self.line.overhead + self.line.scale * counted)
 
     def visible(self, messages: Sequence[BaseMessage]) -> int:
         """Count as the provider bills, without what every request costs alike."""
-        return math.ceil(self.line.scale * bytes_over_three(messages))
+        return math.ceil(self.line.scale * exact_count()(messages))
 
     def folder(self) -> str:
         """Return a folder that is gone when the stage is closed."""
