@@ -151,6 +151,7 @@ def test_m11_a_sample_of_the_full_history_ruins_every_fit(calibration):
         ({"input_tokens": True}, None),
         ({"input_tokens": "900"}, None),
         ({"input_tokens": math.nan}, None),
+        ({"input_tokens": 10**400}, None),
         ({"input_tokens": 900, "input_token_details": None}, 900),
         ({"input_tokens": 900, "output_tokens": 90, "total_tokens": 990}, 900),
         ("not a mapping", None),

@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+_LONGEST = 63  # bits of a count; longer integers overflow a float sooner or later
 Point = tuple[float, float, str]  # local tokens, provider tokens, fingerprint
 
 
@@ -89,7 +90,7 @@ def usable_input_tokens(usage: Mapping[str, Any] | None) -> int | None:
 def _number(value: Any) -> float | None:
     """Return a finite number, or None: True is no token count, nor is NaN."""
     if type(value) is int:
-        return value
+        return value if value.bit_length() <= _LONGEST else None
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     return value if math.isfinite(value) else None

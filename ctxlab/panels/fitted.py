@@ -21,20 +21,51 @@ import plotly.graph_objects as go  # type: ignore[import-untyped]
 
 # plotly redraws a "responsive" figure when the window says that it was resized.
 # What it drew, plotly sends back after every change, 20 KB of it: Python knows.
+# A widget shown in two cells is drawn twice at each move: a view that nobody sees
+# waits, and notes what has changed, until it is scrolled to.
 WATCH = """;
-VIEW.prototype._sendTraceDeltas = VIEW.prototype._sendLayoutDelta = () => {};
+const view = VIEW.prototype;
+view._sendTraceDeltas = view._sendLayoutDelta = () => {};
+const update = view.do_update, waiting = new WeakMap();
+const inSight = (place) => {
+  const box = place.getBoundingClientRect();
+  return box.width && box.bottom > 0 && box.top < window.innerHeight;
+};
+view.do_update = function () {
+  if (inSight(this.el)) return update.call(this);
+  const { style_data, layout_data } = this.model.get("_py2js_update") ?? {};
+  const missed = waiting.get(this.el) ?? { view: this, styles: {}, layouts: {} };
+  Object.assign(missed.styles, style_data);
+  Object.assign(missed.layouts, layout_data);
+  waiting.set(this.el, missed);
+};
+const catchUp = (place) => {
+  const missed = waiting.get(place);
+  if (!missed || !waiting.delete(place)) return;
+  const { model } = missed.view, traces = model.get("_widget_data");
+  const style_data = {};
+  for (const name in missed.styles)
+    style_data[name] = traces.map((trace) => trace[name]);
+  const all = { style_data, layout_data: missed.layouts };
+  const everyTrace = () => traces.map((_, at) => at);
+  const now = { get: () => all, _normalize_trace_indexes: everyTrace };
+  update.call(Object.create(missed.view, { model: { value: now } }));
+};
 export default () => {
   const plotly = PLOTLY();
   const render = (context) => {
+    const place = context.el;
     let width = 0;
-    const watch = new ResizeObserver(([place]) => {
-      if (place.contentRect.width === width) return;
-      width = place.contentRect.width;
+    const resized = new ResizeObserver(([{ contentRect }]) => {
+      if (contentRect.width === width) return;
+      width = contentRect.width;
       if (width) window.dispatchEvent(new Event("resize"));
     });
-    watch.observe(context.el);
+    const seen = new IntersectionObserver(() => inSight(place) && catchUp(place));
+    resized.observe(place);
+    seen.observe(place);
     const done = plotly.render(context);
-    return () => { watch.disconnect(); done(); };
+    return () => { resized.disconnect(); seen.disconnect(); done(); };
   };
   return { ...plotly, render };
 };

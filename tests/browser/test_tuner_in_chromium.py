@@ -223,6 +223,25 @@ def test_export_gives_the_settings_that_a_replay_confirms(page, work, asked):
     assert bill["peak"].strip() == f"{proof['peak_tokens']:,}"
 
 
+def test_a_second_view_waits_until_it_is_scrolled_to(page):
+    reset(page)
+    drawn = """
+    () => [...document.querySelectorAll('.ctxlab-tuner .js-plotly-plot')].map(
+      plot => JSON.stringify(plot.layout.shapes.map(line => line.y0)))
+    """
+    before = caption(page)
+    panel(page, ".ctxlab-trigger .noUi-handle").focus()
+    page.keyboard.press("ArrowLeft")
+    changed_from(page, before)
+    first, second = page.evaluate(drawn)
+    assert first != second
+
+    last = page.locator(".ctxlab-tuner .js-plotly-plot").last
+    last.scroll_into_view_if_needed()
+    page.wait_for_function(f"new Set(({drawn})()).size === 1", timeout=10_000)
+    panel(page).scroll_into_view_if_needed()
+
+
 def test_a_knob_is_answered_within_a_tenth_of_a_second(page):
     reset(page)
     page.evaluate(WATCH)
