@@ -1,4 +1,4 @@
-"""Random conversations for Hypothesis, and what is wrong with a list of messages.
+"""Random conversations for Hypothesis.
 
 `conversations()` draws what agents and people really produce: parallel calls, results
 that come late, out of order or between notes, ids used again, block-list content.
@@ -6,7 +6,6 @@ that come late, out of order or between notes, ids used again, block-list conten
 nobody answered. Every message has an id of its own, given by position.
 """
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -123,30 +122,3 @@ def conversations(
     if not malformed or draw(st.booleans()):
         draft.finish()
     return draft.messages
-
-
-def problems(messages: Sequence[BaseMessage]) -> Counter[str]:
-    """Return what a strict provider would refuse (invariant I1), with counts.
-
-    A result without its call before it, a call answered twice, and a call without
-    answer unless the last AI message makes it.
-    """
-    found: Counter[str] = Counter()
-    waiting: list[tuple[str, int]] = []
-    made: set[str] = set()
-    last_ai = -1
-    for index, message in enumerate(messages):
-        if isinstance(message, AIMessage):
-            last_ai = index
-            waiting += [(str(call["id"]), index) for call in message.tool_calls]
-            made |= {str(call["id"]) for call in message.tool_calls}
-        elif isinstance(message, ToolMessage):
-            open_calls = [w for w in waiting if w[0] == message.tool_call_id]
-            if open_calls:
-                waiting.remove(open_calls[-1])
-            elif message.tool_call_id in made:
-                found["answered twice"] += 1
-            else:
-                found["result without call"] += 1
-    found["call without result"] = sum(at != last_ai for _, at in waiting)
-    return +found

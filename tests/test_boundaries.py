@@ -15,7 +15,8 @@ from langchain_core.messages import (
 )
 
 from ctxlab.boundaries import cut_for_tokens, partition_history, safe_cut, units
-from tests.strategies import conversations, problems
+from tests.strategies import conversations
+from tests.well_formed import problems
 
 
 def calls(*ids: str) -> AIMessage:

@@ -19,7 +19,8 @@ from ctxlab.lab.vendor_errors import overflow_error
 from ctxlab.middleware import RequestOnlySummarizationMiddleware
 from ctxlab.summaries import is_summary, summary_text
 from tests.requests import Desk, refused
-from tests.strategies import conversations, problems
+from tests.strategies import conversations
+from tests.well_formed import problems
 
 
 @dataclass

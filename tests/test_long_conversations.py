@@ -24,7 +24,7 @@ from ctxlab.lab.replay_results import state_fingerprint
 from ctxlab.middleware import RequestOnlySummarizationMiddleware
 from ctxlab.records import Compaction
 from ctxlab.summaries import is_summary
-from tests.strategies import problems
+from tests.well_formed import problems
 
 TRIGGER, KEEP, CHUNK, WINDOW = 24_000, 12_000, 6_000, 32_768
 NAMES = ["chinese_chat", "chinese_support", "mixed_scripts", "tool_loop"]

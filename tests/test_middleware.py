@@ -32,7 +32,7 @@ from ctxlab.lab import FactKeeper, SimulatedChatModel
 from ctxlab.middleware import RequestOnlySummarizationMiddleware
 from ctxlab.summaries import SummaryWriter, is_summary
 from tests.agents import Agent, Way, refusal, words
-from tests.strategies import problems
+from tests.well_formed import problems
 
 SMALL: dict[str, Any] = {
     "trigger": ("tokens", 2_000),

@@ -22,7 +22,7 @@ from ctxlab.middleware import RequestOnlySummarizationMiddleware
 from ctxlab.summaries import is_summary
 from ctxlab.tokens import ApproximateCounter
 from tests.requests import Desk, refused
-from tests.strategies import problems
+from tests.well_formed import problems
 
 
 def human(text: str) -> HumanMessage:

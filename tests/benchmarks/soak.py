@@ -31,7 +31,7 @@ from ctxlab.lab.billing import bytes_over_three
 from ctxlab.middleware import RequestOnlySummarizationMiddleware
 from ctxlab.middleware.shelves import thread_runtime
 from tests.requests import first_message, refused
-from tests.strategies import problems
+from tests.well_formed import problems
 
 WINDOW, OVERHEAD = 16_000, 2_500
 FACT_EVERY = 100  # turns

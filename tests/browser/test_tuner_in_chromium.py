@@ -36,7 +36,7 @@ WATCH = """
   window.seen = {key: 0, changed: 0};
   new MutationObserver(() => requestAnimationFrame(() => {
     window.seen.changed = performance.now();
-  })).observe(plot, {subtree: true, childList: true, attributes: true});
+  })).observe(plot, {subtree: true, childList: true, attributeFilter: ['d']});
   document.addEventListener('keydown', () => {
     window.seen = {key: performance.now(), changed: 0};
   }, true);

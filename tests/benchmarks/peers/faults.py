@@ -8,7 +8,7 @@ from langchain_core.exceptions import ModelAPIError
 from langchain_core.messages import BaseMessage
 
 from ctxlab.lab.vendor_errors import VendorError
-from tests.strategies import problems
+from tests.well_formed import problems
 
 BODY = {"error": {"message": "tool messages and calls must be paired", "code": None}}
 

@@ -21,7 +21,7 @@ from tests.benchmarks.peers.faults import try_again
 from tests.benchmarks.peers.stage import Stage
 from tests.benchmarks.peers.steps import cost_of_steps
 from tests.benchmarks.peers.stopwatch import timed
-from tests.strategies import problems
+from tests.well_formed import problems
 
 RELOADS = 3  # questions asked after the conversation, each on a reloaded checkpoint
 
