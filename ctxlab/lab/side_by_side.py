@@ -31,7 +31,8 @@ PEERS = {
 PACKAGES = ("langchain", "deepagents", "langmem")
 Cell = Callable[[dict[str, Any]], Any]
 #: Heading -> figure. Turns that failed; shares of planted facts and of stored messages;
-#: all tokens that were billed, in millions; CPU time, the median of a model call.
+#: all tokens that were billed, in millions; CPU time of a model call: the median of the
+#: hooks, and the steps that they add to the graph.
 COLUMNS: dict[str, Cell] = {
     "failed": lambda row: row["failed"],
     "malformed": lambda row: row["malformed"],
