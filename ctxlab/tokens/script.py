@@ -1,4 +1,4 @@
-"""The default counter: 26 classes of characters and runs, each at its own price.
+"""The default counter: 31 classes of characters and runs, each at its own price.
 
 Two constants cannot price logs, ids, numbers and code: words, digit runs, punctuation
 and ideographs have to be counted apart. Their weights come from real tokenizers.
