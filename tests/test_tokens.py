@@ -162,6 +162,9 @@ class TestEveryScript:
         assert dear.name == "script:generic:media=9000/1500/2000/5000"
 
 
+CJK = ("kana", "han", "han_rare", "han_trad", "hangul")
+
+
 def classes_one_by_one(text: str) -> dict[str, int]:
     """Count the classes as the table defines them, character by character."""
     counts = dict.fromkeys(CLASSES, 0)
@@ -197,9 +200,14 @@ def classes_one_by_one(text: str) -> dict[str, int]:
         counts["indent"] += spaces >= 4
         if group and group != group_before:
             counts[group] += 1
+        counts["digit_punct"] += before == "digit" and kind == "punct"
         row = row + 1 if kind == "lower" else 0
         counts["long"] += row >= 16
         before, group_before = kind, group
+    cjk = sum(counts[kind] for kind in CJK)
+    counts["id_upper"] = min(counts["upper"], counts["digit"])
+    counts["foreign"] = min(counts["word"], 20 * counts["latinx"])
+    counts["cjk_digit"] = min(counts["digit"], cjk)
     return counts
 
 
@@ -218,6 +226,7 @@ SPACES = st.text(st.sampled_from(" \tB"), max_size=12)
 MIXED = st.lists(LETTERS | CHARACTERS | SPACES, max_size=3).map("".join)
 PIECES = [
     "fooBar42::ok ",
+    "É1.",
     "x\n     y",
     "Жук汉字abC한글 é",
     "x" * 19 + "Y",
@@ -546,21 +555,27 @@ class TestAccuracy:
     def test_texts_that_the_weights_never_met_are_off_no_more(
         self, tokenizer: str
     ) -> None:
-        assert mean_error(tokenizer, "family", "unseen") < 0.054
+        assert mean_error(tokenizer, "family", "unseen") < 0.045
         if tokenizer != "cl100k":
-            assert mean_error(tokenizer, "generic", "unseen") < 0.096
+            assert mean_error(tokenizer, "generic", "unseen") < 0.092
+
+    def test_on_current_tokenizers_the_generic_weights_are_off_by_8_percent(
+        self,
+    ) -> None:
+        current = set(TOKENIZERS) - {"cl100k"}
+        assert fmean(mean_error(name, "generic", "unseen") for name in current) < 0.08
 
     @pytest.mark.parametrize("tokenizer", TOKENIZERS)
     def test_family_weights_beat_two_constants_by_far(self, tokenizer: str) -> None:
         family = mean_error(tokenizer, "family")
-        assert family < 0.07
+        assert family < 0.065
         assert family * 2.8 < mean_error(tokenizer, "1.7/4.0")
         assert family * 4 < mean_error(tokenizer, "chars/4")
 
     @pytest.mark.parametrize("tokenizer", sorted(set(TOKENIZERS) - {"cl100k"}))
     def test_generic_weights_do_for_current_tokenizers(self, tokenizer: str) -> None:
         generic = mean_error(tokenizer, "generic")
-        assert generic < 0.11
+        assert generic < 0.115
         assert generic * 2 < mean_error(tokenizer, "1.7/4.0")
 
     @pytest.mark.parametrize("tokenizer", TOKENIZERS)

@@ -5,7 +5,7 @@ message so far. Take tools away or shorten results and see how long the window l
 
 >>> from ctxlab.lab.transcripts import load_transcript
 >>> fill(load_transcript("order_desk"), window=400)
-2 turns, peak 324 of 400 at turn 2
+2 turns, peak 326 of 400 at turn 2
 >>> fill(load_transcript("order_desk"), window=400, hidden=150)
 2 turns, peak 324 of 250 at turn 2, refusals at turns 1 and 2
 

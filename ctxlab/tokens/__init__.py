@@ -4,7 +4,7 @@
 >>> history = [HumanMessage("列出所有失败的测试"), AIMessage("共有三个测试失败。")]
 >>> counter = ScriptCounter()
 >>> counter(history)
-19
+20
 >>> counter.text("pytest -q tests/")
 4.56
 
