@@ -4,6 +4,7 @@ import base64
 import gc
 import subprocess
 import sys
+from pathlib import Path
 from statistics import fmean
 from string import ascii_lowercase
 from typing import Any
@@ -576,12 +577,24 @@ class TestAccuracy:
     def test_generic_weights_do_for_current_tokenizers(self, tokenizer: str) -> None:
         generic = mean_error(tokenizer, "generic")
         assert generic < 0.115
-        assert generic * 2 < mean_error(tokenizer, "1.7/4.0")
+        assert generic * 1.9 < mean_error(tokenizer, "1.7/4.0")
 
     @pytest.mark.parametrize("tokenizer", TOKENIZERS)
     def test_no_genre_is_off_by_half(self, tokenizer: str) -> None:
         rows = errors_by_genre(tokenizer)
         assert all(abs(row["family"]) < 0.4 for row in rows.values())
+
+    def test_weights_can_be_fitted_to_texts_of_ones_own(self, tmp_path: Path) -> None:
+        pytest.importorskip("numpy")
+        from tests.benchmarks.fit_weights import lines
+
+        for genre, text in list(read_texts().items())[:6]:
+            (tmp_path / f"{genre}.txt").write_text(text, "utf-8")
+        both = {"o200k": lambda text: len(text) // 3, "mine": lambda text: len(text)}
+        head, *rows = lines(tmp_path, both)
+        assert head == "6 texts of 6 genres"
+        assert [row.split()[0] for row in rows[3:]] == list(CLASSES)
+        assert rows[2].split() == ["class", "generic", "o200k", "mine"]
 
     def test_profiles_are_complete(self) -> None:
         assert set(PROFILES) == {

@@ -6,7 +6,7 @@
 >>> counter(history)
 20
 >>> counter.text("pytest -q tests/")
-4.56
+4.566
 
 `ScriptCounter` is the default; `CjkAwareCounter` and `ApproximateCounter` are there to
 compare. Read in this order: `profiles` (what a class costs), `byte_classes` (how often

@@ -6,11 +6,12 @@ a near-constant price for each. The weights here are tokens per character of a c
 the sum of count × weight.
 
 They are fitted by least squares on relative errors, on 7.4 million characters of 171
-genres, and kept near the weights of a first fit on 65 other genres. Genres that the fit
-has not seen are off by 5.3 to 6.0 % on average with a family's weights, and by 6.8 to
-9.0 % with the generic ones. On 30 texts of the kinds that agents meet it is 3.3 to
-4.4 % and 6.3 to 9.1 % (cl100k, the oldest: 15.3 %). `tests/benchmarks/token_accuracy`
-measures it.
+genres in 16 languages, and kept near the weights of an earlier fit on 65 genres.
+Genres that the fit has not seen are off by 5.3 to 6.0 % on average with a family's
+weights, and by 6.8 to 9.0 % with the generic ones. On 30 texts of the kinds that agents
+meet it is 3.3 to 4.4 % and 6.3 to 9.1 % (cl100k, the oldest: 15.3 %).
+`tests/benchmarks/token_accuracy` measures it, `fit_weights` beside it fits weights to
+texts of your own.
 
 Some classes say what their neighbours do not cost: `camel` (two lower-case letters
 follow the upper-case one, as in camelCase), `indent` (spaces from the fourth on),
