@@ -5,7 +5,7 @@
 >>> index = BM25Retriever.from_documents(load_documents())
 >>> (turn,) = handbook_chat(index, [load_questions()[0].text], ScriptCounter())
 >>> turn.tokens, "60 days" in turn.answer
-(1204, True)
+(1227, True)
 
 The agent and its tool are real, the model is simulated (`document_models`). Left out:
 what the model does with a bad result. Lesson: 11_compress_documents.

@@ -5,9 +5,9 @@ message so far. Take tools away or shorten results and see how long the window l
 
 >>> from ctxlab.lab.transcripts import load_transcript
 >>> fill(load_transcript("order_desk"), window=400)
-2 turns, peak 324 of 400 at turn 2
+2 turns, peak 326 of 400 at turn 2
 >>> fill(load_transcript("order_desk"), window=400, hidden=150)
-2 turns, peak 324 of 250 at turn 2, refusals at turns 1 and 2
+2 turns, peak 326 of 250 at turn 2, refusals at turns 1 and 2
 
 Nothing is asked here: tokens are those of `ScriptCounter`, not a provider's bill. Left
 out: what compaction does about it (`ctxlab.panels.views`). Lesson: 01_fill_the_window.

@@ -3,9 +3,9 @@
 >>> from ctxlab.lab.transcripts import load_transcript
 >>> talk = load_transcript("engineering_tools")
 >>> path(talk, history=8_000)
-asked 8,113; sent 8,113, answered; calls to the provider: 1
+asked 8,080; sent 8,080, answered; calls to the provider: 1
 >>> path(talk, history=8_000, newest=24_000)
-asked 32,082, visible answer; calls to the provider: 0
+asked 32,032, visible answer; calls to the provider: 0
 
 Moving a knob asks no model: `protected.py` drives the chain itself, and grants its
 wishes. Lesson: 10_protect_the_call.

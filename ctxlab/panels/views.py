@@ -6,9 +6,9 @@ that is forgotten is made anew by every call over the trigger.
 >>> from ctxlab.lab.transcripts import load_transcript
 >>> chat = load_transcript("mixed_scripts")
 >>> sent(chat, trigger=8_000, keep=4_000)
-60 calls, peak 8,274 at call 44, compactions at calls 10, 18, 42, 44, 45 and 60
+60 calls, peak 8,273 at call 44, compactions at calls 10, 19, 42, 44, 45 and 60
 >>> sent(chat, trigger=8_000, keep=4_000, remember=False)
-60 calls, peak 8,274 at call 44, compactions at calls 10, 11, 12, 13, 14 … (51 in all)
+60 calls, peak 8,273 at call 44, compactions at calls 10, 11, 12, 13, 14 … (51 in all)
 
 Nothing is asked here: every summary has the size you name, and tokens are those of
 `ScriptCounter`. Left out: shortened results, and the newest user message, which the

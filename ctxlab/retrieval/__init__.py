@@ -15,7 +15,7 @@ that needs no model, and the ledger that says what it saved and what it cost.
 >>> [document.page_content for document in kept]
 ['Recordings of calls are kept for 60 days and only when the customer agreed ...']
 >>> records[0].before_tokens, records[0].after_tokens
-(1080, 23)
+(1102, 24)
 
 Read in this order: `words` (words, sentences, relevance), `corpus`, `index`, `ledger`,
 `sentence_compressor`, `extraction`. Left out: embeddings, reranking, splitting long

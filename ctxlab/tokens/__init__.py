@@ -4,9 +4,9 @@
 >>> history = [HumanMessage("列出所有失败的测试"), AIMessage("共有三个测试失败。")]
 >>> counter = ScriptCounter()
 >>> counter(history)
-19
+20
 >>> counter.text("pytest -q tests/")
-4.56
+4.566
 
 `ScriptCounter` is the default; `CjkAwareCounter` and `ApproximateCounter` are there to
 compare. Read in this order: `profiles` (what a class costs), `byte_classes` (how often
