@@ -133,10 +133,13 @@ class BillingDesk:
         length = len(self._last)
         if messages[:length] != self._last:
             length = 0
-            self._last = []
-            self._paid = 0
-        del self._sums[length + 1 :]
+            self.begin_anew()
         return self.size_with(messages[length:])
+
+    def begin_anew(self) -> None:
+        """Go on from no request: the next one is sized as a whole."""
+        self._last, self._paid = [], 0
+        del self._sums[1:]
 
     def size_with(self, more: Iterable[BaseMessage]) -> int:
         """Return the input tokens of the last request with these messages behind it."""

@@ -39,9 +39,11 @@ from ctxlab.lab.turns import Step
 from ctxlab.lab.what_ifs.bench import Bench, bench_for
 from ctxlab.lab.what_ifs.bills import Prices
 from ctxlab.lab.what_ifs.calm import CalmCalls
+from ctxlab.lab.what_ifs.later import Later
 from ctxlab.lab.what_ifs.loop import AgentLoop, refusal
 from ctxlab.lab.what_ifs.memory import CourseMeter
 from ctxlab.lab.what_ifs.provider import Provider
+from ctxlab.lab.what_ifs.stretch import Stretch
 from ctxlab.lab.what_ifs.writer import QuickWriter
 from ctxlab.middleware import RequestOnlySummarizationMiddleware
 from ctxlab.records import CallRecord
@@ -153,11 +155,19 @@ class _Run:
         self.calm: CalmCalls | None = None
         if settings is not None:
             self.middleware, self.writer = bench.middleware(settings, rules)
-            self.middleware.add_listener(self._take)
             policy = self.middleware.policy
+            listeners = list(policy.listeners)
+            self.middleware.add_listener(self._take)
             policy.meter = self.meter = bench.counted(settings).run_meter()
             if settings.enabled:
-                self.calm = CalmCalls(policy, self._request, self.provider)
+                self.calm = CalmCalls(
+                    policy,
+                    self._request,
+                    self.provider,
+                    self.loop,
+                    listeners,
+                    self._promise,
+                )
         self.lived = self._outcome(settings)
         self._asked, self._written = 0, 0
 
@@ -169,11 +179,15 @@ class _Run:
             fixed_overhead=prices.overhead,
             scale=prices.scale,
         )
+        calls: Any = Later()
+        details: Any = Later()
         return WhatIf(
             self.bench.transcript,
             model,
             self.writer,
             lambda: log,
+            calls=calls,
+            details=details,
             failed_turns=self.loop.failed_turns,
             state_messages=self.loop.state,
             settings=settings,
@@ -187,13 +201,16 @@ class _Run:
             self.loop.live(number, turn)
             if self.meter and self.loop.failed_turns:
                 self.meter.strayed = True
+        if self.calm:
+            self.calm.end()
         return self.lived
 
     def _call(self, step: Step | None) -> AIMessage:
+        if self.calm and (answer := self.calm.answer(step)):
+            return answer
         self._asked = len(self.provider.log)
         self._written = len(self.writer.log) if self.writer else 0
-        answer = self.calm.answer(step) if self.calm else None
-        return answer or self._chained(step)
+        return self._chained(step)
 
     def _chained(self, step: Step | None) -> AIMessage:
         """Return what comes of a call that goes through the middleware."""
@@ -223,6 +240,23 @@ class _Run:
             state={"messages": self.loop.state},  # type: ignore[arg-type]
             runtime=None,
         )
+
+    def _promise(self, stretch: Stretch) -> None:
+        """Tell of the calls of a stretch: their figures now, their objects later."""
+        first, rows = len(self.provider.log), stretch.rows
+        written = len(self.writer.log) if self.writer else 0
+
+        def detail(at: int) -> CallDetail:
+            requests = first + at, first + at + 1
+            return CallDetail(rows[at].turn, requests, (written, written))
+
+        told: Any = self.lived
+        for objects, make in (
+            (told.calls, stretch.record),
+            (told.details, detail),
+            (self.provider.log, stretch.exchange),
+        ):
+            objects.promise(len(rows), make)
 
     def _take(self, record: CallRecord) -> None:
         written = len(self.writer.log) if self.writer else 0

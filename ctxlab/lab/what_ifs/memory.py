@@ -21,7 +21,7 @@ from langchain_core.messages import BaseMessage
 
 from ctxlab.calibration import AnchoredCalibration, Calibration, Fit, UsageSample
 from ctxlab.calibration.anchored import AnchoredTrack
-from ctxlab.chain.samples import BLOCK, FitBook, sample_of, samples_to_learn
+from ctxlab.chain.samples import BLOCK, FitBook, learnable, sample_of
 from ctxlab.history import History, HistoryMeter
 from ctxlab.history.faces import content_key, faces_of
 from ctxlab.tokens import TokenCounter
@@ -114,14 +114,11 @@ class CourseMeter(HistoryMeter):
 
 
 class RunBook(FitBook):
-    """The fits of one run: its answers only grow in number, so one track goes along.
-
-    The run holds its answers meanwhile, so that their ids stay their own.
-    """
+    """The fits of one run: its answers only grow in number, so one track goes along."""
 
     def __init__(self, calibration: Calibration) -> None:
         super().__init__(calibration)
-        self._read: dict[int, UsageSample | None] = {}
+        self._samples: list[UsageSample | None] = []  # of each answer
         self._track: AnchoredTrack | None = None
         self._learned_from = 0  # answers
 
@@ -133,19 +130,29 @@ class RunBook(FitBook):
         fixed_tokens: float,
     ) -> Fit | None:
         """Return what the bills of the run teach."""
-        rules, count = self.calibration, history.answer_count
-        if not count or not isinstance(rules, AnchoredCalibration):
-            return super().fit(conversation, messages, history, fixed_tokens)
+        count = history.answer_count
+        unread = history.answers(count - len(self._samples))
+        self._samples += [sample_of(messages[index]) for index in unread]
+        return self._fit(count, fixed_tokens)
+
+    def fit_with(
+        self, sample: UsageSample, count: int, fixed_tokens: float
+    ) -> Fit | None:
+        """Return the same after one more answer, number `count`, and its sample."""
+        self._samples.append(sample)
+        return self._fit(count, fixed_tokens)
+
+    def _fit(self, count: int, fixed_tokens: float) -> Fit | None:
+        rules, sample = self.calibration, self._samples.__getitem__
+        if not count:
+            return None
+        if not isinstance(rules, AnchoredCalibration):
+            return rules.fit(learnable(sample, count), fixed_tokens=fixed_tokens)
         track, more = self._track, count - self._learned_from
         if track is None or more > 1 or (more and count % BLOCK == 0):
             self._track = track = AnchoredTrack(rules, fixed_tokens)
-            track.learn(samples_to_learn(messages, history, count, self._sample))
-        elif more and (sample := self._sample(messages[history.answers(1)[0]])):
-            track.add(sample)
+            track.learn(learnable(sample, count))
+        elif more and (newest := sample(count - 1)):
+            track.add(newest)
         self._learned_from = count
         return track.line(fixed_tokens)
-
-    def _sample(self, answer: BaseMessage) -> UsageSample | None:
-        if id(answer) not in self._read:
-            self._read[id(answer)] = sample_of(answer)
-        return self._read[id(answer)]
