@@ -8,13 +8,15 @@ Lesson: 07_fit_the_overhead.
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from langchain_core.messages import BaseMessage
 
 from ctxlab.calibration import AnchoredCalibration, Calibration, Fit, UsageSample
 from ctxlab.calibration.anchored import AnchoredTrack
 from ctxlab.history import History
+
+Sample = TypeVar("Sample")
 
 METADATA_KEY = "ctxlab"
 BLOCK = 24
@@ -160,9 +162,7 @@ def samples_to_learn(
     return learnable(lambda at: sample_of(messages[answers[at]]), count)
 
 
-def learnable(
-    sample: Callable[[int], UsageSample | None], count: int
-) -> list[UsageSample]:
+def learnable(sample: Callable[[int], Sample | None], count: int) -> list[Sample]:
     """Return the first sample of all, and those of the window.
 
     Args:

@@ -11,7 +11,7 @@ Lesson: 12_tune_on_a_transcript.
 
 import math
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,7 +52,9 @@ class Reply:
     tokens: float
     reasoning: float
 
-    def billed(self, size: int, cached: int, scale: float) -> AIMessage:
+    def billed(
+        self, size: int, cached: int, scale: float, noted: Mapping[str, Any]
+    ) -> AIMessage:
         """Return the reply with the usage of a request of this size, in tokens."""
         written = math.ceil(scale * self.tokens)
         usage = {
@@ -62,7 +64,9 @@ class Reply:
             "input_token_details": {"cache_read": cached},
             "output_token_details": {"reasoning": math.floor(scale * self.reasoning)},
         }
-        return self.message.model_copy(update={"usage_metadata": usage})
+        metadata = {**self.message.response_metadata, **noted}
+        told = {"usage_metadata": usage, "response_metadata": metadata}
+        return self.message.model_copy(update=told)
 
 
 class Results:

@@ -19,7 +19,8 @@ Left out: true counts other than UTF-8 bytes / 3. Lesson: 12_tune_on_a_transcrip
 """
 
 import math
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from langchain_core.messages import BaseMessage
@@ -141,12 +142,16 @@ class BillingDesk:
         self._last, self._paid = [], 0
         del self._sums[1:]
 
-    def size_with(self, more: Iterable[BaseMessage]) -> int:
+    def size_with(self, more: Sequence[BaseMessage]) -> int:
         """Return the input tokens of the last request with these messages behind it."""
-        sums = self._sums
+        sums, weight = self._sums, self.weights.of
+        size, media, content = sums[-1]
         for message in more:
-            sums.append(self._added(sums[-1], message))
-            self._last.append(message)
+            bytes_, media_, content_ = weight(message)
+            size, media = size + bytes_, media + media_
+            content = hash((content, content_))
+            sums.append((size, media, content))
+        self._last += more
         return math.ceil(self._bill(len(self._last), sums[-1]))
 
     def _added(self, sums: Weight, message: BaseMessage) -> Weight:
@@ -155,14 +160,13 @@ class BillingDesk:
 
     def cached(self) -> int:
         """Return what of the request sized last an earlier one had; remember it."""
-        sums = self._sums
-        # Prefixes are seen from the front: the first unseen one ends what is shared.
-        low, high = self._paid, len(sums)
-        while low < high:
-            middle = (low + high) // 2
-            known = sums[middle][2] in self._seen
-            low, high = (middle + 1, high) if known else (low, middle)
-        self._seen.update([each[2] for each in sums[low:]])
+        sums, seen, low = self._sums, self._seen, self._paid
+        new = [each[2] for each in sums[low:]]
+        if new and new[0] in seen:
+            # Prefixes are seen from the front: the first unseen one ends what is
+            # shared.
+            low += bisect_left(new, True, key=lambda each: each not in seen)
+        seen.update(new)
         self._paid = len(sums)
         if low == 0 or (low == 1 and not self.fixed.system):
             return 0

@@ -14,19 +14,22 @@ Left out: forgetting; both live as long as the transcript's bench. Lesson:
 12_tune_on_a_transcript.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from langchain_core.messages import BaseMessage
 
 from ctxlab.calibration import AnchoredCalibration, Calibration, Fit, UsageSample
 from ctxlab.calibration.anchored import AnchoredTrack
+from ctxlab.calibration.samples import Point, usable_point
+from ctxlab.chain.fixed import FixedPart
 from ctxlab.chain.samples import BLOCK, FitBook, learnable, sample_of
 from ctxlab.history import History, HistoryMeter
 from ctxlab.history.faces import content_key, faces_of
 from ctxlab.tokens import TokenCounter
 
 LONGEST_KEY = 200_000  # characters; longer texts are rare, and counted again
+UNUSABLE: Point = 0.0, 0.0, ""  # a sample that cannot be meant
 
 
 class RememberingCounter:
@@ -119,6 +122,8 @@ class RunBook(FitBook):
     def __init__(self, calibration: Calibration) -> None:
         super().__init__(calibration)
         self._samples: list[UsageSample | None] = []  # of each answer
+        self._points: list[Point | None] = []  # the same, where a track goes along
+        self._anchored = isinstance(calibration, AnchoredCalibration)
         self._track: AnchoredTrack | None = None
         self._learned_from = 0  # answers
 
@@ -131,28 +136,50 @@ class RunBook(FitBook):
     ) -> Fit | None:
         """Return what the bills of the run teach."""
         count = history.answer_count
-        unread = history.answers(count - len(self._samples))
-        self._samples += [sample_of(messages[index]) for index in unread]
-        return self._fit(count, fixed_tokens)
+        known = len(self._points if self._anchored else self._samples)
+        for index in history.answers(count - known):
+            self._read(sample_of(messages[index]), fixed_tokens)
+        learned = self._learned(count, fixed_tokens)
+        return learned.line() if isinstance(learned, AnchoredTrack) else learned
 
     def fit_with(
-        self, sample: UsageSample, count: int, fixed_tokens: float
-    ) -> Fit | None:
-        """Return the same after one more answer, number `count`, and its sample."""
-        self._samples.append(sample)
-        return self._fit(count, fixed_tokens)
+        self, local: int, billed: int, fixed: FixedPart, count: int
+    ) -> AnchoredTrack | Fit | None:
+        """Return the same after one more answer, number `count`, and its sample.
 
-    def _fit(self, count: int, fixed_tokens: float) -> Fit | None:
-        rules, sample = self.calibration, self._samples.__getitem__
+        A track knows what its line says, as long as nothing more is learned.
+        """
+        if self._anchored:
+            self._points.append((local, billed, fixed.fingerprint))
+        else:
+            self._samples.append(
+                UsageSample(local, billed, fixed.tokens, fixed.fingerprint)
+            )
+        return self._learned(count, fixed.tokens)
+
+    def _read(self, sample: UsageSample | None, fixed_tokens: float) -> None:
+        if not self._anchored:
+            self._samples.append(sample)
+        elif sample is None:
+            self._points.append(None)
+        else:
+            self._points.append(usable_point(sample, fixed_tokens) or UNUSABLE)
+
+    def _learned(self, count: int, fixed_tokens: float) -> AnchoredTrack | Fit | None:
+        rules = self.calibration
         if not count:
             return None
         if not isinstance(rules, AnchoredCalibration):
-            return rules.fit(learnable(sample, count), fixed_tokens=fixed_tokens)
+            samples = learnable(self._samples.__getitem__, count)
+            return rules.fit(samples, fixed_tokens=fixed_tokens)
         track, more = self._track, count - self._learned_from
         if track is None or more > 1 or (more and count % BLOCK == 0):
             self._track = track = AnchoredTrack(rules, fixed_tokens)
-            track.learn(learnable(sample, count))
-        elif more and (newest := sample(count - 1)):
-            track.add(newest)
+            points: Iterable[Point | None] = learnable(self._points.__getitem__, count)
+        else:
+            points = self._points[count - more : count]
+        for point in points:
+            if point and point is not UNUSABLE:
+                track.add_point(point)
         self._learned_from = count
-        return track.line(fixed_tokens)
+        return track if track.anchor else None

@@ -11,6 +11,7 @@ Lesson: 12_tune_on_a_transcript.
 """
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage
@@ -75,9 +76,14 @@ class Provider:
         thought = math.floor(self.prices.scale * reasoning) if reasoning else 0
         return float(written - thought) if written else None
 
-    def answer_of(self, step: Step, size: int, cached: int) -> AIMessage:
-        """Return a recorded reply, billed for a request of this size."""
+    def answer_of(
+        self, step: Step, size: int, cached: int, noted: Mapping[str, Any] | None = None
+    ) -> AIMessage:
+        """Return a recorded reply, billed for a request of this size.
+
+        `noted` is added to its metadata.
+        """
         reply = self.bench.replies[id(step)]
-        answer = reply.billed(size, cached, self.prices.scale)
+        answer = reply.billed(size, cached, self.prices.scale, noted or {})
         self.desk.weights.alike(reply.message, answer)
         return answer

@@ -7,6 +7,7 @@ are made of it when somebody looks, or when the chain goes on from here.
 Lesson: 12_tune_on_a_transcript.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from copy import copy
 from functools import cached_property
@@ -14,11 +15,10 @@ from typing import Any, NamedTuple
 
 from langchain_core.messages import AIMessage, BaseMessage
 
-from ctxlab.calibration import Fit, UsageSample
 from ctxlab.chain.asked import asked_by_model
 from ctxlab.chain.call import Call
 from ctxlab.chain.samples import METADATA_KEY
-from ctxlab.estimates import Estimate, estimate
+from ctxlab.estimates import Estimate
 from ctxlab.history import History
 from ctxlab.lab.billing import Exchange
 from ctxlab.lab.turns import Step
@@ -26,23 +26,32 @@ from ctxlab.lab.what_ifs.provider import Provider
 from ctxlab.records import CallRecord
 
 
+class Size(NamedTuple):
+    """An `Estimate` of a request, and of the whole history it stands for."""
+
+    local: int
+    configured: int
+    calibrated: int | None
+    reported: int | None
+    effective: int
+    before: int
+
+
 class Figures(NamedTuple):
     """One calm call: what was known of it, and its bill in tokens.
 
     Attributes:
         history: The history, measured.
-        fit: What the bills had taught.
-        size: The estimate of the request.
-        last: Index of the answer before, and its bill; None for the first call.
+        size: How large the request is; None for the first, whose call says it.
+        local: Counted tokens of its messages.
         step: What was recorded.
         turn: Number of the turn, from 1.
         billed, cached, written: The bill.
     """
 
     history: History
-    fit: Fit | None
-    size: Estimate
-    last: tuple[int, int] | None
+    size: Size | None
+    local: int
     step: Step
     turn: int
     billed: int
@@ -64,18 +73,23 @@ class Stretch:
     def __init__(self, call: Call, provider: Provider) -> None:
         self.call, self.provider = call, provider
         self.rows: list[Figures] = []
-        view = call.live.view
-        self._tail = view.tail
-        self._head = sum(call.live.head.values())
-        self._more = len(view.kept) - view.tail + (call.live.note is not None)
+        live, fixed = call.live, call.fixed.tokens
+        self._empty, self._tail = live.empty, live.view.tail
+        self._head = sum(live.head.values())
+        self._more = len(live.view.kept) - live.view.tail + (live.note is not None)
+        self._learns = call.policy.settings.use_reported_usage
+        self._book: Any = call.policy.fits
+        self._fixed = math.ceil(fixed)
+        self._assumed = math.ceil(max(fixed, call.assumed_overhead))
+        self._history = call.history
 
     def begin(self, step: Step, turn: int) -> bool:
         """Take the first call; return False, and nothing is changed, if it cannot."""
         call = self.call
-        size = self.provider.desk.size(call.carried())
-        if not self._payable(size):
+        billed = self.provider.desk.size(call.carried())
+        if not self._payable(billed):
             return False
-        self._pay(call.history, call.fit, call.estimate, None, step, turn, size)
+        self._pay(None, call.estimate.local, step, turn, billed)
         return True
 
     def goes_on(self) -> bool:
@@ -83,7 +97,7 @@ class Stretch:
 
         A recording may go on with more answers, which nobody was billed for.
         """
-        before = self.rows[-1].history
+        before = self._history
         self._history = self.call.policy.meter.measure(self.call.messages)
         return self._history.answer_count == before.answer_count + 1
 
@@ -92,93 +106,83 @@ class Stretch:
 
         Then the provider has not answered either, and the last bill is learned.
         """
-        before, history = self.rows[-1], self._history
-        last = len(before.history), before.billed
-        fit = self._learned(before, history)
-        size = self._sized(history, fit, last, before)
-        if self._due(history, fit, size):
+        before = self.rows[-1]
+        fit: Any = self._fit(before)
+        scale = fit.tokenizer_scale if fit else 1.0
+        size = self._sized(fit, self._reported(before, scale) if self._learns else None)
+        if self._due(size.effective, scale):
             return False
-        messages = self.call.messages[last[0] :]
-        billed = self.provider.desk.size_with(messages)
-        if asked_by_model(messages) or not self._payable(billed):
+        new = self.call.messages[len(before.history) :]
+        billed = self.provider.desk.size_with(new)
+        if asked_by_model(new) or not self._payable(billed):
             return False
-        self._pay(history, fit, size, last, step, turn, billed)
+        self._pay(size, size.local, step, turn, billed)
         return True
 
-    def _learned(self, before: Figures, history: History) -> Fit | None:
+    def _fit(self, before: Figures) -> Any:
         """Return what the bills teach, that of the last call included."""
-        call = self.call
-        if not call.policy.settings.use_reported_usage:
+        if not self._learns:
             return None
-        fixed = call.fixed
-        sample = UsageSample(
-            before.size.local, before.billed, fixed.tokens, fixed.fingerprint
-        )
-        book: Any = call.policy.fits
-        fit: Fit | None = book.fit_with(sample, history.answer_count, fixed.tokens)
-        return fit
+        count = self._history.answer_count
+        return self._book.fit_with(before.local, before.billed, self.call.fixed, count)
 
-    def _sized(
-        self, history: History, fit: Fit | None, last: tuple[int, int], before: Figures
-    ) -> Estimate:
-        call, reported = self.call, None
-        if call.policy.settings.use_reported_usage:
-            scale = fit.tokenizer_scale if fit else 1.0
-            index, bill = last
-            said = self.provider.said(before.step, before.written)
-            if said is None:
-                said = scale * history.tokens(index, index + 1)
-            reported = float(bill + (said + scale * history.tokens(index + 1)))
-        return estimate(
-            history.tokens(self._tail) + self._head,
-            call.fixed.tokens,
-            overhead_tokens=call.assumed_overhead,
-            line=fit,
-            reported=reported,
-        )
+    def _reported(self, before: Figures, scale: float) -> int:
+        """Return the last bill plus what was added; see `Call`."""
+        index, tokens = len(before.history), self._history.tokens
+        said = self.provider.said(before.step, before.written)
+        if said is None:
+            said = scale * tokens(index, index + 1)
+        return math.ceil(before.billed + (said + scale * tokens(index + 1)))
 
-    def _due(self, history: History, fit: Fit | None, size: Estimate) -> bool:
+    def _sized(self, fit: Any, reported: int | None) -> Size:
+        """Return the estimates of the request and of the history; see `estimate`."""
+        tokens, hidden = self._history.tokens, self._fixed if fit else self._assumed
+        exact = tokens(self._tail) + self._head
+        local = math.ceil(exact)
+        configured, calibrated = local + hidden, None
+        effective = max(configured, reported or 0)
+        if fit:
+            calibrated = math.ceil(fit.predict(exact))
+            effective = max(effective, calibrated)
+        before = effective
+        if not self._empty:
+            whole = tokens()
+            before = math.ceil(whole) + hidden
+            if fit:
+                before = max(before, math.ceil(fit.predict(whole)))
+        return Size(local, configured, calibrated, reported, effective, before)
+
+    def _due(self, effective: int, scale: float) -> bool:
         """Return whether the request must be compacted, or cannot be sent at all."""
-        budget, newest = self.call.budget, history.newest_user
+        history, budget = self._history, self.call.budget
+        newest = history.newest_user
         if newest is not None and budget.ceiling:
-            scale = fit.tokenizer_scale if fit else 1.0
             tokens = history.tokens(newest, newest + 1)
             if round(tokens * scale) >= budget.ceiling:
                 return True
-        return budget.due(size.effective, len(history) + self._more)
+        return budget.due(effective, len(history) + self._more)
 
     def _payable(self, size: int) -> bool:
         """Return whether a request is answered, and its bill believed."""
-        return (
-            size > 0
-            and self.provider.takes(size)
-            and self.call.believed(size) is not None
-        )
+        fits = size > 0 and self.provider.takes(size)
+        return fits and self.call.believed(size) is not None
 
     def _pay(
-        self,
-        history: History,
-        fit: Fit | None,
-        size: Estimate,
-        last: tuple[int, int] | None,
-        step: Step,
-        turn: int,
-        billed: int,
+        self, size: Size | None, local: int, step: Step, turn: int, billed: int
     ) -> None:
         cached, written = self.provider.desk.cached(), self.provider.written(step)
         self.rows.append(
-            Figures(history, fit, size, last, step, turn, billed, cached, written)
+            Figures(self._history, size, local, step, turn, billed, cached, written)
         )
 
     def _like(self, at: int) -> Call:
         """Return a call of the stretch, made after the first."""
         row, call = self.rows[at], copy(self.call)
-        if row.last:
-            call.history, call.fit = row.history, row.fit
-            call.newest_user = row.history.newest_user
-            call._estimate, call._bill = row.size, row.last
-            for remembered in ("before_tokens", "language"):
-                call.__dict__.pop(remembered, None)
+        if size := row.size:
+            signals = size.configured, size.calibrated, size.reported
+            call._estimate = Estimate(size.local, self._fixed, *signals)
+            call.__dict__["before_tokens"] = size.before
+        call.history = row.history
         call.messages = call.messages[: len(row.history)]
         return call
 
@@ -203,16 +207,18 @@ class Stretch:
         if not call.live.empty:
             named = {"view": call.live.key, "cut": view.cut, "tail": view.tail}
         for row in self.rows:
-            answer = self.provider.answer_of(row.step, row.billed, row.cached)
             entry = {
-                "local_input_tokens": row.size.local,
+                "local_input_tokens": row.local,
                 "provider_input_tokens": row.billed,
                 "fixed_tokens": call.fixed.tokens,
                 "fingerprint": call.fixed.fingerprint,
                 **named,
             }
-            answer.response_metadata = {**answer.response_metadata, METADATA_KEY: entry}
-            yield len(row.history), answer
+            noted = {METADATA_KEY: entry}
+            yield (
+                len(row.history),
+                self.provider.answer_of(row.step, row.billed, row.cached, noted),
+            )
 
 
 class Sent(Sequence[BaseMessage]):
