@@ -31,6 +31,7 @@ from ctxlab.lab.what_ifs.bills import Fixed, Weights
 from ctxlab.lab.what_ifs.loop import AgentLoop
 from ctxlab.lab.what_ifs.memory import CourseMeter, RememberingCounter, RunBook
 from ctxlab.lab.what_ifs.pieces import Lines
+from ctxlab.lab.what_ifs.spans import SpanBook
 from ctxlab.lab.what_ifs.writer import QuickWriter
 from ctxlab.middleware import RequestOnlySummarizationMiddleware
 from ctxlab.middleware.building import counter_from
@@ -151,7 +152,7 @@ class Bench:
         writer = QuickWriter(
             self.keeper,
             self.lines,
-            counted.entries,
+            counted.spans,
             prompt=settings.summary_prompt or HANDOFF_PROMPT,
             counter=counter,
             chunk_tokens=settings.summary_chunk_tokens,
@@ -188,7 +189,7 @@ class Counted:
         meter: Knows the contents of the conversation.
         course: The conversation, measured.
         fixed_parts: Fixed parts of requests, counted once.
-        entries: Tokens of entries in summary prompts, by `id()`.
+        spans: Messages and spans as they are told to the summary model.
     """
 
     def __init__(self, counter: TokenCounter, course: list[BaseMessage]) -> None:
@@ -197,7 +198,7 @@ class Counted:
         self.course: History = self.meter.measure(course)
         self.course.parts()  # makes all sums
         self.fixed_parts = FixedParts(self.counter)
-        self.entries: dict[int, float] = {}
+        self.spans = SpanBook(course)
 
     def run_meter(self) -> CourseMeter:
         """Return a meter for one run of the conversation."""

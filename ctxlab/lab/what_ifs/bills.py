@@ -74,6 +74,7 @@ class Weights:
     def __init__(self) -> None:
         # The message stands beside its weight: an id is its own only while it lives.
         self._known: dict[int, tuple[BaseMessage, Weight]] = {}
+        self._originals: dict[int, BaseMessage] = {}
 
     def of(self, message: BaseMessage) -> Weight:
         """Return bytes, media and a hash of what is sent of a message."""
@@ -88,6 +89,11 @@ class Weights:
     def alike(self, original: BaseMessage, copy: BaseMessage) -> None:
         """Take down that a copy, with other metadata, weighs what the original does."""
         self._known[id(copy)] = copy, self.of(original)
+        self._originals[id(copy)] = original
+
+    def original(self, message: BaseMessage) -> BaseMessage:
+        """Return what a message is a copy of; itself if it is none."""
+        return self._originals.get(id(message), message)
 
     def copy(self) -> "Weights":
         """Return weights that can grow on their own."""

@@ -155,6 +155,7 @@ class _Run:
         self.calm: CalmCalls | None = None
         if settings is not None:
             self.middleware, self.writer = bench.middleware(settings, rules)
+            self.writer.original = self.provider.desk.weights.original
             policy = self.middleware.policy
             listeners = list(policy.listeners)
             self.middleware.add_listener(self._take)
