@@ -101,7 +101,7 @@ def stale(call: Call, tail: int) -> tuple[tuple[int, int], ...]:
     if over is not None:
         found = stale_results(
             call.messages[tail:],
-            lambda index: call.history.tokens(tail + index, tail + index + 1),
+            call.history.sizes(tail).__getitem__,
             over_tokens=over,
             exclude=call.policy.keep_results_of,
         )

@@ -12,12 +12,13 @@ Lesson: 12_tune_on_a_transcript.
 import math
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
 
 from ctxlab.chain.fixed import FixedParts
+from ctxlab.chain.samples import METADATA_KEY
 from ctxlab.history import History, HistoryMeter
 from ctxlab.lab.billing import bytes_over_three, reply_tokens
 from ctxlab.lab.importers import tools_from_calls
@@ -43,20 +44,42 @@ from ctxlab.tokens import TokenCounter
 
 REMEMBERED = 4  # transcripts
 REMEMBERED_RESULTS = 8
+GIVEN = 8  # of one reply
 
 
-@dataclass(frozen=True)
+@dataclass
 class Reply:
     """A recorded reply as a provider gives it, with its tokens at scale 1."""
 
     message: AIMessage
     tokens: float
     reasoning: float
+    _given: dict[Hashable, AIMessage] = field(default_factory=dict)
 
     def billed(
-        self, size: int, cached: int, scale: float, noted: Mapping[str, Any]
+        self, size: int, cached: int, scale: float, entry: Mapping[str, Any]
     ) -> AIMessage:
-        """Return the reply with the usage of a request of this size, in tokens."""
+        """Return the reply with the usage of a request of this size, in tokens.
+
+        Args:
+            size: Tokens of the request.
+            cached: How many of them were cached.
+            scale: Billed tokens for each token of the true count.
+            entry: What ctxlab writes into it, if anything; its values are hashable.
+
+        A knob that moves changes few of them: the newest are remembered.
+        """
+        key = size, cached, scale, *entry.values()
+        known = self._given.get(key)
+        if known is None:
+            if len(self._given) >= GIVEN:
+                self._given.clear()
+            known = self._given[key] = self._billed(size, cached, scale, entry)
+        return known
+
+    def _billed(
+        self, size: int, cached: int, scale: float, entry: Mapping[str, Any]
+    ) -> AIMessage:
         written = math.ceil(scale * self.tokens)
         usage = {
             "input_tokens": size,
@@ -65,8 +88,10 @@ class Reply:
             "input_token_details": {"cache_read": cached},
             "output_token_details": {"reasoning": math.floor(scale * self.reasoning)},
         }
-        metadata = {**self.message.response_metadata, **noted}
-        told = {"usage_metadata": usage, "response_metadata": metadata}
+        told: dict[str, Any] = {"usage_metadata": usage}
+        if entry:
+            noted = {**self.message.response_metadata, METADATA_KEY: dict(entry)}
+            told["response_metadata"] = noted
         return self.message.model_copy(update=told)
 
 

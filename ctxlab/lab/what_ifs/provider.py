@@ -77,13 +77,13 @@ class Provider:
         return float(written - thought) if written else None
 
     def answer_of(
-        self, step: Step, size: int, cached: int, noted: Mapping[str, Any] | None = None
+        self, step: Step, size: int, cached: int, entry: Mapping[str, Any] | None = None
     ) -> AIMessage:
         """Return a recorded reply, billed for a request of this size.
 
-        `noted` is added to its metadata.
+        `entry` is what ctxlab writes into its metadata.
         """
         reply = self.bench.replies[id(step)]
-        answer = reply.billed(size, cached, self.prices.scale, noted or {})
+        answer = reply.billed(size, cached, self.prices.scale, entry or {})
         self.desk.weights.alike(reply.message, answer)
         return answer

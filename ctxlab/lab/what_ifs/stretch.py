@@ -17,7 +17,6 @@ from langchain_core.messages import AIMessage, BaseMessage
 
 from ctxlab.chain.asked import asked_by_model
 from ctxlab.chain.call import Call
-from ctxlab.chain.samples import METADATA_KEY
 from ctxlab.estimates import Estimate
 from ctxlab.history import History
 from ctxlab.lab.billing import Exchange
@@ -214,11 +213,8 @@ class Stretch:
                 "fingerprint": call.fixed.fingerprint,
                 **named,
             }
-            noted = {METADATA_KEY: entry}
-            yield (
-                len(row.history),
-                self.provider.answer_of(row.step, row.billed, row.cached, noted),
-            )
+            answer = self.provider.answer_of(row.step, row.billed, row.cached, entry)
+            yield len(row.history), answer
 
 
 class Sent(Sequence[BaseMessage]):
