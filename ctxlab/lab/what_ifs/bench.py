@@ -11,12 +11,13 @@ Lesson: 12_tune_on_a_transcript.
 
 import math
 from collections import OrderedDict
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
 
+from ctxlab.chain.asked import COMPACT_TOOL
 from ctxlab.chain.fixed import FixedParts
 from ctxlab.chain.samples import METADATA_KEY
 from ctxlab.history import History, HistoryMeter
@@ -29,7 +30,7 @@ from ctxlab.lab.simulated import SimulatedChatModel
 from ctxlab.lab.transcripts import Transcript
 from ctxlab.lab.turns import Step
 from ctxlab.lab.what_ifs.bills import Fixed, Weights
-from ctxlab.lab.what_ifs.loop import AgentLoop
+from ctxlab.lab.what_ifs.loop import AgentLoop, results_of
 from ctxlab.lab.what_ifs.memory import CourseMeter, RememberingCounter, RunBook
 from ctxlab.lab.what_ifs.pieces import Lines
 from ctxlab.lab.what_ifs.spans import SpanBook
@@ -122,6 +123,7 @@ class Bench:
     Attributes:
         replies: Each recorded reply, by the `id()` of its step.
         course: The messages of the conversation as it goes when no turn fails.
+        may_ask: Whether the model of the recording ever asks for a compaction.
         fixed: What stands in every request.
         weights: Bytes of every message.
     """
@@ -139,7 +141,9 @@ class Bench:
         self.replies = {
             id(step): _reply(step) for turn in self.turns for step in turn.steps
         }
+        self._results: dict[tuple[int, bool], Sequence[BaseMessage] | None] = {}
         self.course = self._course()
+        self.may_ask = any(each.name == COMPACT_TOOL for each in transcript.messages)
         self.weights = Weights()
         for message in self.course:
             self.weights.of(message)
@@ -150,7 +154,7 @@ class Bench:
         self._counting: dict[Hashable, Counted] = {}
 
     def _course(self) -> list[BaseMessage]:
-        loop = AgentLoop(self.recorded)
+        loop = AgentLoop(self.recorded, self.results_of)
         for number, turn in enumerate(self.turns, start=1):
             loop.live(number, turn)
         return loop.state
@@ -164,6 +168,13 @@ class Bench:
         if step is None:
             raise RecordingEnds("the recording holds no further reply")
         return self.replies[id(step)].message
+
+    def results_of(self, step: Step, is_last: bool) -> Sequence[BaseMessage] | None:
+        """Return the recorded results of a step's calls, always the same objects."""
+        key = id(step), is_last
+        if key not in self._results:
+            self._results[key] = results_of(step, is_last)
+        return self._results[key]
 
     def middleware(
         self, settings: Settings, rules: Any

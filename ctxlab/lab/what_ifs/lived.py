@@ -148,7 +148,7 @@ class _Run:
         self, bench: Bench, settings: Settings | None, prices: Prices, rules: Any
     ) -> None:
         self.bench, self.provider = bench, Provider(bench, prices)
-        self.loop = AgentLoop(self._call)
+        self.loop = AgentLoop(self._call, bench.results_of)
         self.middleware: RequestOnlySummarizationMiddleware | None = None
         self.writer: QuickWriter | None = None
         self.meter: CourseMeter | None = None

@@ -16,9 +16,10 @@ from typing import Any, NamedTuple
 from langchain_core.messages import AIMessage, BaseMessage
 
 from ctxlab.chain.asked import asked_by_model
-from ctxlab.chain.call import Call
+from ctxlab.chain.call import ABSURD, Call
 from ctxlab.estimates import Estimate
 from ctxlab.history import History
+from ctxlab.history.contents import SCALE
 from ctxlab.lab.billing import Exchange
 from ctxlab.lab.turns import Step
 from ctxlab.lab.what_ifs.provider import Provider
@@ -81,12 +82,15 @@ class Stretch:
         self._fixed = math.ceil(fixed)
         self._assumed = math.ceil(max(fixed, call.assumed_overhead))
         self._history = call.history
+        self._ceiling = call.budget.ceiling or math.inf
+        bounds = provider.prices.window, ABSURD * (call.budget.limit or 0)
+        self._most = min(filter(None, bounds), default=math.inf)
 
     def begin(self, step: Step, turn: int) -> bool:
         """Take the first call; return False, and nothing is changed, if it cannot."""
         call = self.call
         billed = self.provider.desk.size(call.carried())
-        if not self._payable(billed):
+        if not 0 < billed <= self._most:
             return False
         self._pay(None, call.estimate.local, step, turn, billed)
         return True
@@ -113,7 +117,9 @@ class Stretch:
             return False
         new = self.call.messages[len(before.history) :]
         billed = self.provider.desk.size_with(new)
-        if asked_by_model(new) or not self._payable(billed):
+        if not 0 < billed <= self._most:  # it is refused, or its bill not believed
+            return False
+        if self.provider.bench.may_ask and asked_by_model(new):
             return False
         self._pay(size, size.local, step, turn, billed)
         return True
@@ -127,16 +133,18 @@ class Stretch:
 
     def _reported(self, before: Figures, scale: float) -> int:
         """Return the last bill plus what was added; see `Call`."""
-        index, tokens = len(before.history), self._history.tokens
+        index, sums = len(before.history), self._history.line.sums
         said = self.provider.said(before.step, before.written)
         if said is None:
-            said = scale * tokens(index, index + 1)
-        return math.ceil(before.billed + (said + scale * tokens(index + 1)))
+            said = scale * ((sums[index + 1] - sums[index]) / SCALE)
+        more = (sums[len(self._history)] - sums[index + 1]) / SCALE
+        return math.ceil(before.billed + (said + scale * more))
 
     def _sized(self, fit: Any, reported: int | None) -> Size:
         """Return the estimates of the request and of the history; see `estimate`."""
-        tokens, hidden = self._history.tokens, self._fixed if fit else self._assumed
-        exact = tokens(self._tail) + self._head
+        sums, hidden = self._history.line.sums, self._fixed if fit else self._assumed
+        total = sums[len(self._history)]
+        exact = (total - sums[self._tail]) / SCALE + self._head
         local = math.ceil(exact)
         configured, calibrated = local + hidden, None
         effective = max(configured, reported or 0)
@@ -145,7 +153,7 @@ class Stretch:
             effective = max(effective, calibrated)
         before = effective
         if not self._empty:
-            whole = tokens()
+            whole = total / SCALE
             before = math.ceil(whole) + hidden
             if fit:
                 before = max(before, math.ceil(fit.predict(whole)))
@@ -153,18 +161,13 @@ class Stretch:
 
     def _due(self, effective: int, scale: float) -> bool:
         """Return whether the request must be compacted, or cannot be sent at all."""
-        history, budget = self._history, self.call.budget
+        history = self._history
         newest = history.newest_user
-        if newest is not None and budget.ceiling:
+        if newest is not None:
             tokens = history.tokens(newest, newest + 1)
-            if round(tokens * scale) >= budget.ceiling:
+            if round(tokens * scale) >= self._ceiling:
                 return True
-        return budget.due(effective, len(history) + self._more)
-
-    def _payable(self, size: int) -> bool:
-        """Return whether a request is answered, and its bill believed."""
-        fits = size > 0 and self.provider.takes(size)
-        return fits and self.call.believed(size) is not None
+        return self.call.budget.due(effective, len(history) + self._more)
 
     def _pay(
         self, size: Size | None, local: int, step: Step, turn: int, billed: int
@@ -182,7 +185,6 @@ class Stretch:
             call._estimate = Estimate(size.local, self._fixed, *signals)
             call.__dict__["before_tokens"] = size.before
         call.history = row.history
-        call.messages = call.messages[: len(row.history)]
         return call
 
     def record(self, at: int) -> CallRecord:
@@ -196,8 +198,9 @@ class Stretch:
 
     def sent(self, at: int) -> list[BaseMessage]:
         """Return the messages of the request of a call."""
-        system = self.provider.bench.system
-        return [*([system] if system else []), *self._like(at).carried()]
+        call, system = self._like(at), self.provider.bench.system
+        call.messages = call.messages[: len(call.history)]  # more may have come since
+        return [*([system] if system else []), *call.carried()]
 
     def answers(self) -> Iterator[tuple[int, AIMessage]]:
         """Yield where each answer stands in the history, and the answer."""
