@@ -164,9 +164,13 @@ class History:
         The kinds are `PARTS`: system, user and assistant messages, the tool calls of
         assistant messages, and tool results.
         """
-        start, stop, _ = slice(start, stop).indices(self._length)
-        stop = max(start, stop)
-        sums = self.line.part_sums(self._objects, self._length)
+        length = self._length
+        if stop is None:
+            stop = length
+        if not 0 <= start <= stop <= length:
+            start, stop, _ = slice(start, stop).indices(length)
+            stop = max(start, stop)
+        sums = self.line.part_sums(self._objects, length)
         return {
             part: (of[stop] - of[start]) / SCALE
             for part, of in zip(PARTS, sums, strict=True)

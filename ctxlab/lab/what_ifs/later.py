@@ -8,6 +8,9 @@ figures are known; the objects can wait.
 >>> made.promise(2, lambda at: f"promised {at}")
 >>> made[-1], len(made), made == ["first", "promised 0", "promised 1"]
 ('promised 1', 3, True)
+>>> made.promise(2, lambda at: f"a book of {at} pages", [0, 1].__getitem__)
+>>> list(made.glances())
+['first', 'promised 0', 'promised 1', 0, 1]
 
 Lesson: 12_tune_on_a_transcript.
 """
@@ -16,6 +19,8 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+Maker = Callable[[int], Any]
+
 
 class Later(Sequence[Any]):
     """Objects of which some are made on demand, each once; equal to a list of them."""
@@ -23,16 +28,22 @@ class Later(Sequence[Any]):
     def __init__(self) -> None:
         self._items: list[Any] = []  # None: not made yet
         self._starts: list[int] = []
-        self._makers: list[Callable[[int], Any]] = []
+        self._makers: list[tuple[Maker, Maker]] = []
 
     def append(self, item: Any) -> None:
         """Add an object."""
         self._items.append(item)
 
-    def promise(self, count: int, make: Callable[[int], Any]) -> None:
-        """Add so many objects; `make` is asked for each by its place among them."""
+    def promise(self, count: int, make: Maker, glance: Maker | None = None) -> None:
+        """Add objects that are made later.
+
+        Args:
+            count: How many.
+            make: Makes one, by its place among them.
+            glance: Gives something that has some attributes of it, as cheaply.
+        """
         self._starts.append(len(self._items))
-        self._makers.append(make)
+        self._makers.append((make, glance or make))
         self._items += [None] * count
 
     def __len__(self) -> int:
@@ -48,9 +59,18 @@ class Later(Sequence[Any]):
         if found is None:
             index %= len(self._items)
             place = bisect_right(self._starts, index) - 1
-            found = self._makers[place](index - self._starts[place])
+            found = self._makers[place][0](index - self._starts[place])
             self._items[index] = found
         return found
+
+    def glances(self) -> Iterator[Any]:
+        """Yield each object, or what stands for one that nobody has looked at."""
+        place, start, following = -1, 0, iter([*self._starts, len(self._items)])
+        stop = next(following)
+        for index, item in enumerate(self._items):
+            while index == stop:
+                place, start, stop = place + 1, stop, next(following)
+            yield self._makers[place][1](index - start) if item is None else item
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, list | Later) and list(self) == list(other)

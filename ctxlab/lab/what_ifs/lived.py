@@ -252,12 +252,9 @@ class _Run:
             return CallDetail(rows[at].turn, requests, (written, written))
 
         told: Any = self.lived
-        for objects, make in (
-            (told.calls, stretch.record),
-            (told.details, detail),
-            (self.provider.log, stretch.exchange),
-        ):
-            objects.promise(len(rows), make)
+        told.calls.promise(len(rows), stretch.record, lambda at: stretch.common)
+        told.details.promise(len(rows), detail)
+        self.provider.log.promise(len(rows), stretch.exchange, rows.__getitem__)
 
     def _take(self, record: CallRecord) -> None:
         written = len(self.writer.log) if self.writer else 0

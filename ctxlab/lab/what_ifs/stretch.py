@@ -9,7 +9,6 @@ Lesson: 12_tune_on_a_transcript.
 
 import math
 from collections.abc import Iterator, Sequence
-from copy import copy
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -23,7 +22,7 @@ from ctxlab.history.contents import SCALE
 from ctxlab.lab.billing import Exchange
 from ctxlab.lab.turns import Step
 from ctxlab.lab.what_ifs.provider import Provider
-from ctxlab.records import CallRecord
+from ctxlab.records import Action, CallRecord
 
 
 class Size(NamedTuple):
@@ -46,7 +45,7 @@ class Figures(NamedTuple):
         local: Counted tokens of its messages.
         step: What was recorded.
         turn: Number of the turn, from 1.
-        billed, cached, written: The bill.
+        input_tokens, cached_tokens, output_tokens, error: As in its `Exchange`.
     """
 
     history: History
@@ -54,9 +53,17 @@ class Figures(NamedTuple):
     local: int
     step: Step
     turn: int
-    billed: int
-    cached: int
-    written: int
+    input_tokens: int
+    cached_tokens: int
+    output_tokens: int
+    error: None = None
+
+
+class Common(NamedTuple):
+    """What the records of a stretch have in common."""
+
+    action: Action
+    dropped_messages: int
 
 
 class Stretch:
@@ -68,12 +75,14 @@ class Stretch:
 
     Attributes:
         rows: The figures of each call so far.
+        common: What their records have in common.
     """
 
     def __init__(self, call: Call, provider: Provider) -> None:
         self.call, self.provider = call, provider
         self.rows: list[Figures] = []
         live, fixed = call.live, call.fixed.tokens
+        self.common = Common(call.action, live.view.dropped)
         self._empty, self._tail = live.empty, live.view.tail
         self._head = sum(live.head.values())
         self._more = len(live.view.kept) - live.view.tail + (live.note is not None)
@@ -129,16 +138,18 @@ class Stretch:
         if not self._learns:
             return None
         count = self._history.answer_count
-        return self._book.fit_with(before.local, before.billed, self.call.fixed, count)
+        return self._book.fit_with(
+            before.local, before.input_tokens, self.call.fixed, count
+        )
 
     def _reported(self, before: Figures, scale: float) -> int:
         """Return the last bill plus what was added; see `Call`."""
         index, sums = len(before.history), self._history.line.sums
-        said = self.provider.said(before.step, before.written)
+        said = self.provider.said(before.step, before.output_tokens)
         if said is None:
             said = scale * ((sums[index + 1] - sums[index]) / SCALE)
         more = (sums[len(self._history)] - sums[index + 1]) / SCALE
-        return math.ceil(before.billed + (said + scale * more))
+        return math.ceil(before.input_tokens + (said + scale * more))
 
     def _sized(self, fit: Any, reported: int | None) -> Size:
         """Return the estimates of the request and of the history; see `estimate`."""
@@ -179,7 +190,8 @@ class Stretch:
 
     def _like(self, at: int) -> Call:
         """Return a call of the stretch, made after the first."""
-        row, call = self.rows[at], copy(self.call)
+        row, call = self.rows[at], object.__new__(Call)
+        call.__dict__.update(self.call.__dict__)
         if size := row.size:
             signals = size.configured, size.calibrated, size.reported
             call._estimate = Estimate(size.local, self._fixed, *signals)
@@ -189,12 +201,14 @@ class Stretch:
 
     def record(self, at: int) -> CallRecord:
         """Return the record of a call."""
-        return self._like(at).record(self.rows[at].billed)
+        return self._like(at).record(self.rows[at].input_tokens)
 
     def exchange(self, at: int) -> Exchange:
         """Return the request of a call with its bill."""
         row = self.rows[at]
-        return Exchange(Sent(self, at), [], row.billed, row.cached, row.written)
+        return Exchange(
+            Sent(self, at), [], row.input_tokens, row.cached_tokens, row.output_tokens
+        )
 
     def sent(self, at: int) -> list[BaseMessage]:
         """Return the messages of the request of a call."""
@@ -211,12 +225,14 @@ class Stretch:
         for row in self.rows:
             entry = {
                 "local_input_tokens": row.local,
-                "provider_input_tokens": row.billed,
+                "provider_input_tokens": row.input_tokens,
                 "fixed_tokens": call.fixed.tokens,
                 "fingerprint": call.fixed.fingerprint,
                 **named,
             }
-            answer = self.provider.answer_of(row.step, row.billed, row.cached, entry)
+            answer = self.provider.answer_of(
+                row.step, row.input_tokens, row.cached_tokens, entry
+            )
             yield len(row.history), answer
 
 
