@@ -18,9 +18,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
 
 from ctxlab.chain.asked import COMPACT_TOOL
-from ctxlab.chain.fixed import FixedParts
 from ctxlab.chain.samples import METADATA_KEY
-from ctxlab.history import History, HistoryMeter
 from ctxlab.lab.billing import bytes_over_three, reply_tokens
 from ctxlab.lab.importers import tools_from_calls
 from ctxlab.lab.recorded import Recording, RecordingEnds
@@ -30,10 +28,10 @@ from ctxlab.lab.simulated import SimulatedChatModel
 from ctxlab.lab.transcripts import Transcript
 from ctxlab.lab.turns import Step
 from ctxlab.lab.what_ifs.bills import Fixed, Weights
+from ctxlab.lab.what_ifs.counted import Counted
 from ctxlab.lab.what_ifs.loop import AgentLoop, results_of
-from ctxlab.lab.what_ifs.memory import CourseMeter, RememberingCounter, RunBook
+from ctxlab.lab.what_ifs.memory import RunBook
 from ctxlab.lab.what_ifs.pieces import Lines
-from ctxlab.lab.what_ifs.spans import SpanBook
 from ctxlab.lab.what_ifs.writer import QuickWriter
 from ctxlab.middleware import RequestOnlySummarizationMiddleware
 from ctxlab.middleware.building import counter_from
@@ -41,7 +39,6 @@ from ctxlab.overflow import is_context_overflow
 from ctxlab.settings import Settings
 from ctxlab.summaries import HANDOFF_PROMPT
 from ctxlab.summaries.labelled import letters_in
-from ctxlab.tokens import TokenCounter
 
 REMEMBERED = 4  # transcripts
 REMEMBERED_RESULTS = 8
@@ -200,6 +197,7 @@ class Bench:
         made.policy.fits = RunBook(made.policy.fits.calibration)
         made.policy.letters = self.letters
         made.policy.fixed_parts = counted.fixed_parts
+        made.policy.clipped = counted.clipped
         return made, writer
 
     def letters(self, message: BaseMessage) -> tuple[int, int]:
@@ -209,36 +207,12 @@ class Bench:
             known = self._letters[id(message)] = letters_in(message.text)
         return known
 
-    def counted(self, settings: Settings) -> "Counted":
+    def counted(self, settings: Settings) -> Counted:
         """Return all that depends on the counter alone, made once for each."""
         counter = counter_from(settings)
         if counter.name not in self._counting:
             self._counting[counter.name] = Counted(counter, self.course)
         return self._counting[counter.name]
-
-
-class Counted:
-    """A conversation as one counter sees it.
-
-    Attributes:
-        counter: The counter, with a memory.
-        meter: Knows the contents of the conversation.
-        course: The conversation, measured.
-        fixed_parts: Fixed parts of requests, counted once.
-        spans: Messages and spans as they are told to the summary model.
-    """
-
-    def __init__(self, counter: TokenCounter, course: list[BaseMessage]) -> None:
-        self.counter = RememberingCounter(counter)
-        self.meter = HistoryMeter(self.counter)
-        self.course: History = self.meter.measure(course)
-        self.course.parts()  # makes all sums
-        self.fixed_parts = FixedParts(self.counter)
-        self.spans = SpanBook(course)
-
-    def run_meter(self) -> CourseMeter:
-        """Return a meter for one run of the conversation."""
-        return CourseMeter(self.counter, self.course, self.meter)
 
 
 _benches: OrderedDict[int, Bench] = OrderedDict()

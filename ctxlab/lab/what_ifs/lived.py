@@ -30,6 +30,7 @@ from langchain.agents.middleware import (
 )
 from langchain_core.messages import AIMessage, BaseMessage
 
+from ctxlab.boundaries import boundaries_of
 from ctxlab.chain import Rules
 from ctxlab.lab.billing import Exchange
 from ctxlab.lab.replay_results import Replay
@@ -160,6 +161,7 @@ class _Run:
             listeners = list(policy.listeners)
             self.middleware.add_listener(self._take)
             policy.meter = self.meter = bench.counted(settings).run_meter()
+            policy.boundaries = bench.counted(settings).boundaries
             if settings.enabled:
                 self.calm = CalmCalls(
                     policy,
@@ -200,8 +202,9 @@ class _Run:
         """Live all turns, as `replay` would."""
         for number, turn in enumerate(self.bench.turns, start=1):
             self.loop.live(number, turn)
-            if self.meter and self.loop.failed_turns:
+            if self.middleware and self.meter and self.loop.failed_turns:
                 self.meter.strayed = True
+                self.middleware.policy.boundaries = boundaries_of
         if self.calm:
             self.calm.end()
         return self.lived

@@ -13,6 +13,7 @@ prompts are put and the same replies come.
 Lesson: 12_tune_on_a_transcript.
 """
 
+from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -50,12 +51,14 @@ class SpanBook:
     Attributes:
         shown: Messages as entries with their sizes, by the `id()` of the message.
         written: The newest summaries, by their span and what they were asked with.
+        identities: How summaries are written, by prompt and language.
     """
 
     def __init__(self, course: Iterable[BaseMessage]) -> None:
         self._course = {id(message): message for message in course}
         self.shown: dict[int, Shown] = {}
         self.written = Recent(REMEMBERED)
+        self.identities: dict[str, dict[str | None, str]] = defaultdict(dict)
 
     def own(self, message: BaseMessage) -> int | None:
         """Return what a message of the conversation is known by; None for others."""

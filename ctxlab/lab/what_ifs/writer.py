@@ -55,6 +55,7 @@ class QuickWriter(SummaryWriter):
         super().__init__(keeper, prompt=prompt, **settings)
         self.prompt = PiecedPrompt(prompt, lines)
         self.spans = spans or SpanBook([])
+        self._identities = self.spans.identities[prompt]
         self.planner = replace(self.planner, prompt=self.prompt)
         self.keeping: Any = keeper.replies
         self.log: list[Exchange] = []
