@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from ctxlab.estimates import Estimate
 from ctxlab.lab.billing import Exchange
 from ctxlab.lab.what_ifs.bench import bench_for
-from ctxlab.lab.what_ifs.lived import WhatIf
+from ctxlab.lab.what_ifs.outcome import WhatIf
 from ctxlab.records import CallRecord, whole_parts
 from ctxlab.settings import Settings
 

@@ -20,7 +20,6 @@ Left out: what a replay notes about gaps in a recording. Lesson:
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any, Unpack
 
 from langchain.agents.middleware import (
@@ -32,8 +31,6 @@ from langchain_core.messages import AIMessage, BaseMessage
 
 from ctxlab.boundaries import boundaries_of
 from ctxlab.chain import Rules
-from ctxlab.lab.billing import Exchange
-from ctxlab.lab.replay_results import Replay
 from ctxlab.lab.simulated import SimulatedChatModel
 from ctxlab.lab.transcripts import Transcript
 from ctxlab.lab.turns import Step
@@ -43,42 +40,13 @@ from ctxlab.lab.what_ifs.calm import CalmCalls
 from ctxlab.lab.what_ifs.later import Later
 from ctxlab.lab.what_ifs.loop import AgentLoop, refusal
 from ctxlab.lab.what_ifs.memory import CourseMeter
+from ctxlab.lab.what_ifs.outcome import CallDetail, WhatIf
 from ctxlab.lab.what_ifs.provider import Provider
 from ctxlab.lab.what_ifs.stretch import Stretch
 from ctxlab.lab.what_ifs.writer import QuickWriter
 from ctxlab.middleware import RequestOnlySummarizationMiddleware
 from ctxlab.records import CallRecord
 from ctxlab.settings import Settings
-
-
-@dataclass(frozen=True)
-class CallDetail:
-    """Where one call stands: its turn (from 1), its requests, its summary prompts.
-
-    The last two are half-open ranges of indices into `WhatIf.exchanges` and
-    `WhatIf.summaries`.
-    """
-
-    turn: int
-    requests: tuple[int, int]
-    summaries: tuple[int, int]
-
-
-@dataclass
-class WhatIf(Replay):
-    """What a conversation would have cost: a `Replay`, with a detail for each call.
-
-    Attributes:
-        settings: Settings of the middleware; None without it.
-        turns: Turns of the conversation.
-        details: As many as `calls`.
-        summaries: Prompts to the summary model with their bills, oldest first.
-    """
-
-    settings: Settings | None = None
-    turns: int = 0
-    details: list[CallDetail] = field(default_factory=list)
-    summaries: list[Exchange] = field(default_factory=list)
 
 
 def what_if(

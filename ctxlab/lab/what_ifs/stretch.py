@@ -4,66 +4,32 @@ Every figure is the one that the chain's formulas give (`Call`); of objects ther
 the first call of the stretch, which the others are like. Records, answers and requests
 are made of it when somebody looks, or when the chain goes on from here.
 
+>>> from ctxlab.lab.transcripts import load_transcript
+>>> from ctxlab.lab.what_ifs.lived import what_if
+>>> from ctxlab.settings import Settings
+>>> tried = what_if(load_transcript("order_desk"), Settings(), window=8_000)
+>>> next(tried.exchanges.glances()).input_tokens, tried.calls[0].provider_input_tokens
+(167, 167)
+
 Lesson: 12_tune_on_a_transcript.
 """
 
 import math
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage
 
 from ctxlab.chain.asked import asked_by_model
 from ctxlab.chain.call import ABSURD, Call
 from ctxlab.estimates import Estimate
-from ctxlab.history import History
 from ctxlab.history.contents import SCALE
 from ctxlab.lab.billing import Exchange
 from ctxlab.lab.turns import Step
+from ctxlab.lab.what_ifs.figures import Common, Figures, Size
 from ctxlab.lab.what_ifs.provider import Provider
-from ctxlab.records import Action, CallRecord
-
-
-class Size(NamedTuple):
-    """An `Estimate` of a request, and of the whole history it stands for."""
-
-    local: int
-    configured: int
-    calibrated: int | None
-    reported: int | None
-    effective: int
-    before: int
-
-
-class Figures(NamedTuple):
-    """One calm call: what was known of it, and its bill in tokens.
-
-    Attributes:
-        history: The history, measured.
-        size: How large the request is; None for the first, whose call says it.
-        local: Counted tokens of its messages.
-        step: What was recorded.
-        turn: Number of the turn, from 1.
-        input_tokens, cached_tokens, output_tokens, error: As in its `Exchange`.
-    """
-
-    history: History
-    size: Size | None
-    local: int
-    step: Step
-    turn: int
-    input_tokens: int
-    cached_tokens: int
-    output_tokens: int
-    error: None = None
-
-
-class Common(NamedTuple):
-    """What the records of a stretch have in common."""
-
-    action: Action
-    dropped_messages: int
+from ctxlab.records import CallRecord
 
 
 class Stretch:

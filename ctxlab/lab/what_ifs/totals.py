@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from ctxlab.lab.what_ifs.later import Later
-from ctxlab.lab.what_ifs.lived import WhatIf
+from ctxlab.lab.what_ifs.outcome import WhatIf
 
 MILLION = 1_000_000
 
