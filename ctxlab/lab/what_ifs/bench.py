@@ -18,6 +18,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
 
 from ctxlab.chain.asked import COMPACT_TOOL
+from ctxlab.chain.recent import Recent
 from ctxlab.chain.samples import METADATA_KEY
 from ctxlab.lab.billing import bytes_over_three, reply_tokens
 from ctxlab.lab.importers import tools_from_calls
@@ -147,6 +148,7 @@ class Bench:
         _, self.keeper = middleware_for(transcript, None)
         keeping: Any = self.keeper.replies
         self.lines = Lines(keeping.facts)
+        self.tracks = Recent()
         self._letters: dict[int, tuple[int, int]] = {}
         self._counting: dict[Hashable, Counted] = {}
 
@@ -194,7 +196,7 @@ class Bench:
         made.policy.writer = writer
         # A trial warns nobody: what it has to say stands in its records.
         made.policy.warn_once = _say_nothing  # type: ignore[method-assign,assignment]
-        made.policy.fits = RunBook(made.policy.fits.calibration)
+        made.policy.fits = RunBook(made.policy.fits.calibration, self.tracks)
         made.policy.letters = self.letters
         made.policy.fixed_parts = counted.fixed_parts
         made.policy.clipped = counted.clipped

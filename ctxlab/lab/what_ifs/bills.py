@@ -73,22 +73,22 @@ class Weights:
 
     def __init__(self) -> None:
         # The message stands beside its weight: an id is its own only while it lives.
-        self._known: dict[int, tuple[BaseMessage, Weight]] = {}
+        self.known: dict[int, tuple[BaseMessage, Weight]] = {}
         self._originals: dict[int, BaseMessage] = {}
 
     def of(self, message: BaseMessage) -> Weight:
         """Return bytes, media and a hash of what is sent of a message."""
-        found = self._known.get(id(message))
+        found = self.known.get(id(message))
         if found is None:
             text = sent_text(message)
             content = hash((message.type, text))
             weight = len(text.encode()), media_count(message), content
-            found = self._known[id(message)] = message, weight
+            found = self.known[id(message)] = message, weight
         return found[1]
 
     def alike(self, original: BaseMessage, copy: BaseMessage) -> None:
         """Take down that a copy, with other metadata, weighs what the original does."""
-        self._known[id(copy)] = copy, self.of(original)
+        self.known[id(copy)] = copy, self.of(original)
         self._originals[id(copy)] = original
 
     def original(self, message: BaseMessage) -> BaseMessage:
@@ -98,7 +98,7 @@ class Weights:
     def copy(self) -> "Weights":
         """Return weights that can grow on their own."""
         new = Weights()
-        new._known = dict(self._known)
+        new.known = dict(self.known)
         return new
 
 
@@ -150,10 +150,11 @@ class BillingDesk:
 
     def size_with(self, more: Sequence[BaseMessage]) -> int:
         """Return the input tokens of the last request with these messages behind it."""
-        sums, weight = self._sums, self.weights.of
+        sums, known, weigh = self._sums, self.weights.known, self.weights.of
         size, media, content = sums[-1]
         for message in more:
-            bytes_, media_, content_ = weight(message)
+            found = known.get(id(message))
+            bytes_, media_, content_ = found[1] if found else weigh(message)
             size, media = size + bytes_, media + media_
             content = hash((content, content_))
             sums.append((size, media, content))

@@ -23,6 +23,7 @@ from ctxlab.calibration import AnchoredCalibration, Calibration, Fit, UsageSampl
 from ctxlab.calibration.anchored import AnchoredTrack
 from ctxlab.calibration.samples import Point, usable_point
 from ctxlab.chain.fixed import FixedPart
+from ctxlab.chain.recent import Recent
 from ctxlab.chain.samples import BLOCK, FitBook, learnable, sample_of
 from ctxlab.history import History, HistoryMeter
 from ctxlab.history.faces import content_key, faces_of
@@ -117,10 +118,16 @@ class CourseMeter(HistoryMeter):
 
 
 class RunBook(FitBook):
-    """The fits of one run: its answers only grow in number, so one track goes along."""
+    """The fits of one run: its answers only grow in number, so one track goes along.
 
-    def __init__(self, calibration: Calibration) -> None:
+    Args:
+        calibration: How a fit is made.
+        begun: Tracks of this run and others, as they were when a window began.
+    """
+
+    def __init__(self, calibration: Calibration, begun: Recent | None = None) -> None:
         super().__init__(calibration)
+        self.begun = Recent() if begun is None else begun
         self._samples: list[UsageSample | None] = []  # of each answer
         self._points: list[Point | None] = []  # the same, where a track goes along
         self._anchored = isinstance(calibration, AnchoredCalibration)
@@ -174,12 +181,27 @@ class RunBook(FitBook):
             return rules.fit(samples, fixed_tokens=fixed_tokens)
         track, more = self._track, count - self._learned_from
         if track is None or more > 1 or (more and count % BLOCK == 0):
-            self._track = track = AnchoredTrack(rules, fixed_tokens)
-            points: Iterable[Point | None] = learnable(self._points.__getitem__, count)
-        else:
-            points = self._points[count - more : count]
-        for point in points:
-            if point and point is not UNUSABLE:
-                track.add_point(point)
+            points = learnable(self._points.__getitem__, count)
+            self._track = track = self._begun(rules, fixed_tokens, points)
+        elif more:
+            _learn(track, self._points[count - 1 : count])
         self._learned_from = count
         return track if track.anchor else None
+
+    def _begun(
+        self, rules: AnchoredCalibration, fixed_tokens: float, points: list[Point]
+    ) -> AnchoredTrack:
+        """Return a track that has learned these; most runs begin with the same."""
+        key = rules, fixed_tokens, tuple(points)
+        known: AnchoredTrack | None = self.begun.get(key)
+        if known is None:
+            known = AnchoredTrack(rules, fixed_tokens)
+            _learn(known, points)
+            self.begun.put(key, known)
+        return known.copy()
+
+
+def _learn(track: AnchoredTrack, points: Iterable[Point | None]) -> None:
+    for point in points:
+        if point and point is not UNUSABLE:
+            track.add_point(point)
