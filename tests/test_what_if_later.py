@@ -205,6 +205,9 @@ def test_later_is_a_list_whose_objects_are_made_once():
     assert objects[1:3] == ["made 0", "made 1"]
     assert objects == ["here", "made 0", "made 1", "there", "made 0"]
     assert objects != ["here"] and objects != "here"
+    first, last = ["first"], ["last"]
+    assert first + objects + last == [*first, *objects, *last]
+    assert objects + last == [*objects, *last]
     assert list(objects.glances()) == list(objects)
     assert repr(objects) == repr(list(objects))
     with pytest.raises(IndexError):

@@ -72,6 +72,12 @@ class Later(Sequence[Any]):
                 place, start, stop = place + 1, stop, next(following)
             yield self._makers[place][1](index - start) if item is None else item
 
+    def __add__(self, other: Any) -> list[Any]:
+        return list(self) + other if isinstance(other, list) else NotImplemented
+
+    def __radd__(self, other: Any) -> list[Any]:
+        return other + list(self) if isinstance(other, list) else NotImplemented
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, list | Later) and list(self) == list(other)
 
