@@ -87,18 +87,12 @@ def whole_parts(parts: Mapping[str, float], total: int) -> dict[str, int]:
     >>> whole_parts({"user": 1.4, "results": 2.4}, 4)
     {'user': 2, 'results': 2}
     """
-    whole: dict[str, int] = {}
-    losses: list[tuple[float, int, str]] = []
-    for kind in PARTS:
-        if kind in parts:
-            tokens = parts[kind]
-            whole[kind] = int(tokens)
-            losses.append((whole[kind] - tokens, len(losses), kind))
+    whole = {kind: int(parts[kind]) for kind in PARTS if kind in parts}
     missing = total - sum(whole.values())
-    if missing > 0:
-        losses.sort()
+    if missing > 0:  # to the kinds that lost most, in their order where they are even
+        losers = sorted(whole, key=lambda kind: whole[kind] - parts[kind])
         for turn in range(missing):
-            whole[losses[turn % len(losses)][2]] += 1
+            whole[losers[turn % len(losers)]] += 1
     return whole
 
 

@@ -46,20 +46,30 @@ def stale_results(
         newest: This many of the newest results stay.
         exclude: Names of tools whose results stay.
     """
-    found: list[int] = []
+    old = _before_newest(messages, newest)
+    large = [index for index in range(old) if sizes(index) > over_tokens]
+    return [index for index in large if _may_shrink(messages[index], exclude)]
+
+
+def _before_newest(messages: Sequence[BaseMessage], newest: int) -> int:
+    """Return the index before which all is old: answered, with results behind it."""
     answered, results = False, 0
-    for index in range(len(messages) - 1, -1, -1):
-        message = messages[index]
-        old = answered and results >= newest
+    for index in range(len(messages), 0, -1):
+        if answered and results >= newest:
+            return index
+        message = messages[index - 1]
         if isinstance(message, AIMessage):
-            if old and message.tool_calls and sizes(index) > over_tokens:
-                found.append(index)
             answered = True
         elif isinstance(message, ToolMessage):
-            if old and sizes(index) > over_tokens and message.name not in exclude:
-                found.append(index)
             results += 1
-    return found[::-1]
+    return 0
+
+
+def _may_shrink(message: BaseMessage, exclude: Collection[str]) -> bool:
+    """Return whether a message is a result or a call that may be shortened."""
+    if isinstance(message, AIMessage):
+        return bool(message.tool_calls)
+    return isinstance(message, ToolMessage) and message.name not in exclude
 
 
 def shorten_stale(

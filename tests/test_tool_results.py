@@ -3,6 +3,8 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from ctxlab.middleware import RequestOnlySummarizationMiddleware
@@ -36,6 +38,38 @@ def test_m18_stale_is_large_answered_and_not_among_the_newest_three() -> None:
     messages = steps(6)
     assert stale(messages) == [2, 4, 6]
     assert stale(steps(3)) == []
+
+
+@given(
+    kinds=st.lists(st.sampled_from(["user", "call", "result", "other"]), max_size=30),
+    newest=st.integers(0, 4),
+    data=st.data(),
+)
+def test_m18_stale_means_answered_and_behind_it_newer_results(
+    kinds: list[str], newest: int, data: st.DataObject
+) -> None:
+    made = {
+        "user": HumanMessage("go on"),
+        "call": call(1),
+        "result": result(1, 1),
+        "other": result(1, 1, name="keep"),
+    }
+    large = data.draw(st.lists(st.booleans(), min_size=len(kinds), max_size=len(kinds)))
+    expected = [
+        at
+        for at, kind in enumerate(kinds)
+        if kind in ("call", "result")
+        and large[at]
+        and "call" in kinds[at + 1 :]
+        and sum(k in ("result", "other") for k in kinds[at + 1 :]) >= newest
+    ]
+    found = stale_results(
+        [made[kind] for kind in kinds],
+        lambda at: 3_000 if large[at] else 1,
+        newest=newest,
+        exclude=["keep"],
+    )
+    assert found == expected
 
 
 def test_m18_small_results_and_excluded_tools_stay() -> None:

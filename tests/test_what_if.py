@@ -17,6 +17,7 @@ SETTINGS = {
     "defaults": Settings(),
     "small trigger": Settings(trigger=("tokens", 12_000)),
     "keep messages": Settings(trigger=("tokens", 9_000), keep=("messages", 6)),
+    "by messages": Settings(trigger=("messages", 15), keep=("messages", 5)),
     "own window": Settings(max_input_tokens=14_000, overhead_tokens=900),
     "LangChain's rule": Settings(
         trigger=("tokens", 9_000),

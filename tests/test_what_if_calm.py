@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
+from ctxlab.calibration import LinearCalibration, RatioCalibration
 from ctxlab.lab import Transcript, load_transcript, what_if
 from ctxlab.lab.what_ifs.bench import Bench, Results
 from ctxlab.lab.what_ifs.calm import CalmCalls
@@ -66,6 +67,10 @@ def trials(draw):
         "remember": draw(st.sampled_from([True, True, True, False])),
         "merge_summary": draw(st.booleans()),
         "on_failure": draw(st.sampled_from(["answer", "raise"])),
+        "calibration": draw(
+            st.sampled_from([None, None, None, LinearCalibration(), RatioCalibration()])
+        ),
+        "pin": draw(st.sampled_from([None, None, ["read_file"]])),
     }
     return knobs, {**prices, **rules}
 

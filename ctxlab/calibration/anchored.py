@@ -181,6 +181,27 @@ class AnchoredTrack:
             dropped=self.dropped,
         )
 
+    @property
+    def tokenizer_scale(self) -> float:
+        """Provider tokens per local token, as in `line`."""
+        return self.slope
+
+    def predict(self, local_tokens: float) -> float:
+        """Return what `line` predicts, without making it; there must be an anchor.
+
+        >>> track = AnchoredTrack(AnchoredCalibration())
+        >>> track.learn([UsageSample(900, 4_000), UsageSample(3_000, 6_500)])
+        >>> [track.predict(x) == track.line().predict(x) for x in (0, 2_000, 9_000)]
+        [True, True, True]
+        """
+        assert self.anchor and self.floor
+        (x, y, _), (low, bill, _), slope = self.anchor, self.floor, self.slope
+        overhead = bill - slope * low
+        on_line = overhead + slope * local_tokens
+        if abs(local_tokens - x) <= abs(local_tokens - low):
+            on_line += y - slope * x - overhead
+        return max(0.0, on_line)
+
     def learn(self, samples: Iterable[UsageSample]) -> None:
         """Learn these samples, newer than all before, oldest first."""
         for sample in samples:
@@ -189,8 +210,11 @@ class AnchoredTrack:
     def add(self, sample: UsageSample) -> None:
         """Learn one more sample, newer than all before; pass over an unusable one."""
         point = usable_point(sample, self.fixed_tokens)
-        if point is None:
-            return
+        if point is not None:
+            self.add_point(point)
+
+    def add_point(self, point: Point) -> None:
+        """Learn one more sample that is moved to the fixed part already."""
         if self.anchor is None:
             self.anchor = self.floor = point
             return

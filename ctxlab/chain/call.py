@@ -183,7 +183,12 @@ class Call:
 
         What was answered has fitted, so far more than the limit is a proxy's fancy.
         """
-        billed = usable_input_tokens(getattr(message, "usage_metadata", None))
+        return self.believed(
+            usable_input_tokens(getattr(message, "usage_metadata", None))
+        )
+
+    def believed(self, billed: int | None) -> int | None:
+        """Return a bill; None for one that is absurd."""
         limit = self.budget.limit
         return None if billed and limit and billed > ABSURD * limit else billed
 

@@ -8,7 +8,7 @@ Lesson: 08_keep_tokens.
 
 from dataclasses import dataclass
 
-from ctxlab.boundaries import boundaries_of, cut_for_tokens, safe_cut, units
+from ctxlab.boundaries import cut_for_tokens, safe_cut, units
 from ctxlab.chain.call import Call
 from ctxlab.tool_results import SHORT_TOKENS, stale_results
 from ctxlab.views import leading_system_messages
@@ -48,7 +48,7 @@ def choose_cut(call: Call, keep_tokens: int) -> Cut:
     visible = max(call.room_below(keep_tokens), keep_tokens / SMALLEST_SHARE)
     room = visible - call.budget.summary_tokens
     tokens_from = call.tail_tokens(dict(stale(call, view.tail)))
-    boundaries = boundaries_of(messages, first)
+    boundaries = call.policy.boundaries(messages, first)
     cut = Cut(first, first, ())
     for _ in range(2):  # what is kept before the cut takes its share: look again
         taken = sum(call.history.tokens(index, index + 1) for index in cut.kept)
@@ -101,7 +101,7 @@ def stale(call: Call, tail: int) -> tuple[tuple[int, int], ...]:
     if over is not None:
         found = stale_results(
             call.messages[tail:],
-            lambda index: call.history.tokens(tail + index, tail + index + 1),
+            call.history.sizes(tail).__getitem__,
             over_tokens=over,
             exclude=call.policy.keep_results_of,
         )

@@ -7,11 +7,13 @@ import logging
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, TypedDict
 
 from langchain.agents.middleware import ModelRequest
 from langchain_core.messages import BaseMessage
 
+from ctxlab.boundaries import boundaries_of
 from ctxlab.budgets import Budget, budget_for, input_window, output_reserve
 from ctxlab.calibration import AnchoredCalibration, Calibration
 from ctxlab.chain.fixed import FixedParts, model_name
@@ -23,6 +25,7 @@ from ctxlab.settings import Settings
 from ctxlab.summaries import SummaryWriter
 from ctxlab.summaries.labelled import letters_in
 from ctxlab.tokens import TokenCounter
+from ctxlab.tool_results import clip
 from ctxlab.views import ViewMemory
 
 logger = logging.getLogger("ctxlab")
@@ -101,8 +104,12 @@ class Policy:
         self._budgets: dict[tuple[int | None, int | None, int], Budget] = {}
         self.fixed_parts = FixedParts(self.counter)
         self.rests, self.warned, self.waiting = Recent(), Recent(), Recent()
-        # A trial that asks again and again puts one with a memory here.
+        # A trial that asks again and again puts some with a memory here.
         self.letters: Callable[[BaseMessage], tuple[int, int]] = _letters
+        self.boundaries: Callable[[Sequence[BaseMessage], int], list[int]]
+        self.boundaries = boundaries_of
+        self.clipped: Callable[[BaseMessage, int], BaseMessage]
+        self.clipped = partial(clip, count_text=self.counter.text)
         self._measure_anew()
 
     def forget(self) -> None:

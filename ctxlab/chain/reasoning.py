@@ -45,6 +45,8 @@ def reasoning_to_drop(
 def reasons(message: BaseMessage) -> bool:
     """Return whether a message holds signed reasoning."""
     blocks = message.content
+    if isinstance(blocks, str):  # of characters none is a block
+        return False
     return isinstance(message, AIMessage) and any(map(is_signed, blocks))
 
 

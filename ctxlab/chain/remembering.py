@@ -17,7 +17,6 @@ from ctxlab.chain.effects import Effect, Load, Save
 from ctxlab.chain.reasoning import reasons, without_reasoning
 from ctxlab.chain.samples import entry_of
 from ctxlab.summaries import summary_message
-from ctxlab.tool_results import clip
 from ctxlab.views import LiveView, View, view_key
 
 MAX_LOADS = 2
@@ -138,10 +137,8 @@ def build(call: Call, view: View) -> LiveView:
 
 def replaced(call: Call, view: View) -> dict[int, BaseMessage]:
     """Return the shortened messages and those without reasoning, by index."""
-    messages, count = call.messages, call.policy.counter.text
-    found = {
-        index: clip(messages[index], tokens, count) for index, tokens in view.shortened
-    }
+    messages, clipped = call.messages, call.policy.clipped
+    found = {index: clipped(messages[index], size) for index, size in view.shortened}
     for index in range(view.tail, view.unreasoned):
         if reasons(messages[index]):
             found[index] = without_reasoning(found.get(index, messages[index]))

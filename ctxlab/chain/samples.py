@@ -8,13 +8,15 @@ Lesson: 07_fit_the_overhead.
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from langchain_core.messages import BaseMessage
 
 from ctxlab.calibration import AnchoredCalibration, Calibration, Fit, UsageSample
 from ctxlab.calibration.anchored import AnchoredTrack
 from ctxlab.history import History
+
+Sample = TypeVar("Sample")
 
 METADATA_KEY = "ctxlab"
 BLOCK = 24
@@ -147,10 +149,7 @@ def _bill(entry: Mapping[str, Any]) -> Hashable:
 
 
 def samples_to_learn(
-    messages: Sequence[BaseMessage],
-    history: History,
-    count: int,
-    read: Callable[[BaseMessage], UsageSample | None] = sample_of,
+    messages: Sequence[BaseMessage], history: History, count: int
 ) -> list[UsageSample]:
     """Return the first sample of all, and those of the window.
 
@@ -158,12 +157,21 @@ def samples_to_learn(
         messages: The whole history, oldest first.
         history: The same, measured.
         count: Number of its answers.
-        read: Reads the sample in an answer, if there is one.
+    """
+    answers = history.answers()
+    return learnable(lambda at: sample_of(messages[answers[at]]), count)
+
+
+def learnable(sample: Callable[[int], Sample | None], count: int) -> list[Sample]:
+    """Return the first sample of all, and those of the window.
+
+    Args:
+        sample: Gives the sample of an answer, if it has one; 0 is the first answer.
+        count: Number of answers.
     """
     first = first_to_learn(count)
-    newest, opening = history.answers(count - first), history.answers()[:first]
-    window, early = (
-        [sample for index in indices if (sample := read(messages[index]))]
-        for indices in (newest, opening[:OPENING])
+    early, window = (
+        [found for at in places if (found := sample(at))]
+        for places in (range(min(first, OPENING)), range(first, count))
     )
     return [*early[:1], *window]

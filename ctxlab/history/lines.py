@@ -20,6 +20,7 @@ import threading
 from bisect import bisect_left
 from collections.abc import Sequence
 from hashlib import blake2b
+from itertools import pairwise
 
 from langchain_core.messages import BaseMessage
 
@@ -152,15 +153,24 @@ class History:
             stop = max(start, stop)
         return (sums[stop] - sums[start]) / SCALE
 
+    def sizes(self, start: int = 0) -> list[float]:
+        """Return the tokens of each message from `start` on."""
+        sums = self.line.sums[start : self._length + 1]
+        return [(after - before) / SCALE for before, after in pairwise(sums)]
+
     def parts(self, start: int = 0, stop: int | None = None) -> dict[str, float]:
         """Return the tokens of `messages[start:stop]` by kind; they sum to `tokens`.
 
         The kinds are `PARTS`: system, user and assistant messages, the tool calls of
         assistant messages, and tool results.
         """
-        start, stop, _ = slice(start, stop).indices(self._length)
-        stop = max(start, stop)
-        sums = self.line.part_sums(self._objects, self._length)
+        length = self._length
+        if stop is None:
+            stop = length
+        if not 0 <= start <= stop <= length:
+            start, stop, _ = slice(start, stop).indices(length)
+            stop = max(start, stop)
+        sums = self.line.part_sums(self._objects, length)
         return {
             part: (of[stop] - of[start]) / SCALE
             for part, of in zip(PARTS, sums, strict=True)

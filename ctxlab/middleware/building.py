@@ -72,9 +72,12 @@ def known_rules(rules: Rules, middleware: type) -> Rules:
     Raises:
         TypeError: A name is neither an argument of the middleware nor a rule.
     """
+    unknown = sorted(set(rules) - set(Rules.__annotations__))
+    if not unknown:
+        return rules
     named = [name for name in signature(middleware).parameters if name != "rules"]
     known = [*named, *Rules.__annotations__]
-    for name in sorted(set(rules) - set(Rules.__annotations__)):
+    for name in unknown:
         meant = [new for old, (new, _) in NEW_NAMES.items() if old == name]
         meant += difflib.get_close_matches(name, known, n=1, cutoff=0.7)
         hint = f": did you mean {meant[0]!r}?" if meant else "."

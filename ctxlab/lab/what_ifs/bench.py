@@ -11,14 +11,15 @@ Lesson: 12_tune_on_a_transcript.
 
 import math
 from collections import OrderedDict
-from collections.abc import Hashable
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
 
-from ctxlab.chain.fixed import FixedParts
-from ctxlab.history import History, HistoryMeter
+from ctxlab.chain.asked import COMPACT_TOOL
+from ctxlab.chain.recent import Recent
+from ctxlab.chain.samples import METADATA_KEY
 from ctxlab.lab.billing import bytes_over_three, reply_tokens
 from ctxlab.lab.importers import tools_from_calls
 from ctxlab.lab.recorded import Recording, RecordingEnds
@@ -28,8 +29,9 @@ from ctxlab.lab.simulated import SimulatedChatModel
 from ctxlab.lab.transcripts import Transcript
 from ctxlab.lab.turns import Step
 from ctxlab.lab.what_ifs.bills import Fixed, Weights
-from ctxlab.lab.what_ifs.loop import AgentLoop
-from ctxlab.lab.what_ifs.memory import CourseMeter, RememberingCounter, RunBook
+from ctxlab.lab.what_ifs.counted import Counted
+from ctxlab.lab.what_ifs.loop import AgentLoop, results_of
+from ctxlab.lab.what_ifs.memory import RunBook
 from ctxlab.lab.what_ifs.pieces import Lines
 from ctxlab.lab.what_ifs.writer import QuickWriter
 from ctxlab.middleware import RequestOnlySummarizationMiddleware
@@ -38,22 +40,45 @@ from ctxlab.overflow import is_context_overflow
 from ctxlab.settings import Settings
 from ctxlab.summaries import HANDOFF_PROMPT
 from ctxlab.summaries.labelled import letters_in
-from ctxlab.tokens import TokenCounter
 
 REMEMBERED = 4  # transcripts
 REMEMBERED_RESULTS = 8
+GIVEN = 8  # of one reply
 
 
-@dataclass(frozen=True)
+@dataclass
 class Reply:
     """A recorded reply as a provider gives it, with its tokens at scale 1."""
 
     message: AIMessage
     tokens: float
     reasoning: float
+    _given: dict[Hashable, AIMessage] = field(default_factory=dict)
 
-    def billed(self, size: int, cached: int, scale: float) -> AIMessage:
-        """Return the reply with the usage of a request of this size, in tokens."""
+    def billed(
+        self, size: int, cached: int, scale: float, entry: Mapping[str, Any]
+    ) -> AIMessage:
+        """Return the reply with the usage of a request of this size, in tokens.
+
+        Args:
+            size: Tokens of the request.
+            cached: How many of them were cached.
+            scale: Billed tokens for each token of the true count.
+            entry: What ctxlab writes into it, if anything; its values are hashable.
+
+        A knob that moves changes few of them: the newest are remembered.
+        """
+        key = size, cached, scale, *entry.values()
+        known = self._given.get(key)
+        if known is None:
+            if len(self._given) >= GIVEN:
+                self._given.clear()
+            known = self._given[key] = self._billed(size, cached, scale, entry)
+        return known
+
+    def _billed(
+        self, size: int, cached: int, scale: float, entry: Mapping[str, Any]
+    ) -> AIMessage:
         written = math.ceil(scale * self.tokens)
         usage = {
             "input_tokens": size,
@@ -62,7 +87,11 @@ class Reply:
             "input_token_details": {"cache_read": cached},
             "output_token_details": {"reasoning": math.floor(scale * self.reasoning)},
         }
-        return self.message.model_copy(update={"usage_metadata": usage})
+        told: dict[str, Any] = {"usage_metadata": usage}
+        if entry:
+            noted = {**self.message.response_metadata, METADATA_KEY: dict(entry)}
+            told["response_metadata"] = noted
+        return self.message.model_copy(update=told)
 
 
 class Results:
@@ -92,6 +121,7 @@ class Bench:
     Attributes:
         replies: Each recorded reply, by the `id()` of its step.
         course: The messages of the conversation as it goes when no turn fails.
+        may_ask: Whether the model of the recording ever asks for a compaction.
         fixed: What stands in every request.
         weights: Bytes of every message.
     """
@@ -109,18 +139,21 @@ class Bench:
         self.replies = {
             id(step): _reply(step) for turn in self.turns for step in turn.steps
         }
+        self._results: dict[tuple[int, bool], Sequence[BaseMessage] | None] = {}
         self.course = self._course()
+        self.may_ask = any(each.name == COMPACT_TOOL for each in transcript.messages)
         self.weights = Weights()
         for message in self.course:
             self.weights.of(message)
         _, self.keeper = middleware_for(transcript, None)
         keeping: Any = self.keeper.replies
         self.lines = Lines(keeping.facts)
+        self.tracks = Recent()
         self._letters: dict[int, tuple[int, int]] = {}
         self._counting: dict[Hashable, Counted] = {}
 
     def _course(self) -> list[BaseMessage]:
-        loop = AgentLoop(self.recorded)
+        loop = AgentLoop(self.recorded, self.results_of)
         for number, turn in enumerate(self.turns, start=1):
             loop.live(number, turn)
         return loop.state
@@ -135,6 +168,13 @@ class Bench:
             raise RecordingEnds("the recording holds no further reply")
         return self.replies[id(step)].message
 
+    def results_of(self, step: Step, is_last: bool) -> Sequence[BaseMessage] | None:
+        """Return the recorded results of a step's calls, always the same objects."""
+        key = id(step), is_last
+        if key not in self._results:
+            self._results[key] = results_of(step, is_last)
+        return self._results[key]
+
     def middleware(
         self, settings: Settings, rules: Any
     ) -> tuple[RequestOnlySummarizationMiddleware, QuickWriter]:
@@ -147,7 +187,7 @@ class Bench:
         writer = QuickWriter(
             self.keeper,
             self.lines,
-            counted.entries,
+            counted.spans,
             prompt=settings.summary_prompt or HANDOFF_PROMPT,
             counter=counter,
             chunk_tokens=settings.summary_chunk_tokens,
@@ -156,9 +196,10 @@ class Bench:
         made.policy.writer = writer
         # A trial warns nobody: what it has to say stands in its records.
         made.policy.warn_once = _say_nothing  # type: ignore[method-assign,assignment]
-        made.policy.fits = RunBook(made.policy.fits.calibration)
+        made.policy.fits = RunBook(made.policy.fits.calibration, self.tracks)
         made.policy.letters = self.letters
         made.policy.fixed_parts = counted.fixed_parts
+        made.policy.clipped = counted.clipped
         return made, writer
 
     def letters(self, message: BaseMessage) -> tuple[int, int]:
@@ -168,36 +209,12 @@ class Bench:
             known = self._letters[id(message)] = letters_in(message.text)
         return known
 
-    def counted(self, settings: Settings) -> "Counted":
+    def counted(self, settings: Settings) -> Counted:
         """Return all that depends on the counter alone, made once for each."""
         counter = counter_from(settings)
         if counter.name not in self._counting:
             self._counting[counter.name] = Counted(counter, self.course)
         return self._counting[counter.name]
-
-
-class Counted:
-    """A conversation as one counter sees it.
-
-    Attributes:
-        counter: The counter, with a memory.
-        meter: Knows the contents of the conversation.
-        course: The conversation, measured.
-        fixed_parts: Fixed parts of requests, counted once.
-        entries: Tokens of entries in summary prompts, by `id()`.
-    """
-
-    def __init__(self, counter: TokenCounter, course: list[BaseMessage]) -> None:
-        self.counter = RememberingCounter(counter)
-        self.meter = HistoryMeter(self.counter)
-        self.course: History = self.meter.measure(course)
-        self.course.parts()  # makes all sums
-        self.fixed_parts = FixedParts(self.counter)
-        self.entries: dict[int, float] = {}
-
-    def run_meter(self) -> CourseMeter:
-        """Return a meter for one run of the conversation."""
-        return CourseMeter(self.counter, self.course, self.meter)
 
 
 _benches: OrderedDict[int, Bench] = OrderedDict()

@@ -19,7 +19,8 @@ Left out: true counts other than UTF-8 bytes / 3. Lesson: 12_tune_on_a_transcrip
 """
 
 import math
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from langchain_core.messages import BaseMessage
@@ -72,26 +73,32 @@ class Weights:
 
     def __init__(self) -> None:
         # The message stands beside its weight: an id is its own only while it lives.
-        self._known: dict[int, tuple[BaseMessage, Weight]] = {}
+        self.known: dict[int, tuple[BaseMessage, Weight]] = {}
+        self._originals: dict[int, BaseMessage] = {}
 
     def of(self, message: BaseMessage) -> Weight:
         """Return bytes, media and a hash of what is sent of a message."""
-        found = self._known.get(id(message))
+        found = self.known.get(id(message))
         if found is None:
             text = sent_text(message)
             content = hash((message.type, text))
             weight = len(text.encode()), media_count(message), content
-            found = self._known[id(message)] = message, weight
+            found = self.known[id(message)] = message, weight
         return found[1]
 
     def alike(self, original: BaseMessage, copy: BaseMessage) -> None:
         """Take down that a copy, with other metadata, weighs what the original does."""
-        self._known[id(copy)] = copy, self.of(original)
+        self.known[id(copy)] = copy, self.of(original)
+        self._originals[id(copy)] = original
+
+    def original(self, message: BaseMessage) -> BaseMessage:
+        """Return what a message is a copy of; itself if it is none."""
+        return self._originals.get(id(message), message)
 
     def copy(self) -> "Weights":
         """Return weights that can grow on their own."""
         new = Weights()
-        new._known = dict(self._known)
+        new.known = dict(self.known)
         return new
 
 
@@ -133,17 +140,25 @@ class BillingDesk:
         length = len(self._last)
         if messages[:length] != self._last:
             length = 0
-            self._last = []
-            self._paid = 0
-        del self._sums[length + 1 :]
+            self.begin_anew()
         return self.size_with(messages[length:])
 
-    def size_with(self, more: Iterable[BaseMessage]) -> int:
+    def begin_anew(self) -> None:
+        """Go on from no request: the next one is sized as a whole."""
+        self._last, self._paid = [], 0
+        del self._sums[1:]
+
+    def size_with(self, more: Sequence[BaseMessage]) -> int:
         """Return the input tokens of the last request with these messages behind it."""
-        sums = self._sums
+        sums, known, weigh = self._sums, self.weights.known, self.weights.of
+        size, media, content = sums[-1]
         for message in more:
-            sums.append(self._added(sums[-1], message))
-            self._last.append(message)
+            found = known.get(id(message))
+            bytes_, media_, content_ = found[1] if found else weigh(message)
+            size, media = size + bytes_, media + media_
+            content = hash((content, content_))
+            sums.append((size, media, content))
+        self._last += more
         return math.ceil(self._bill(len(self._last), sums[-1]))
 
     def _added(self, sums: Weight, message: BaseMessage) -> Weight:
@@ -152,14 +167,13 @@ class BillingDesk:
 
     def cached(self) -> int:
         """Return what of the request sized last an earlier one had; remember it."""
-        sums = self._sums
-        # Prefixes are seen from the front: the first unseen one ends what is shared.
-        low, high = self._paid, len(sums)
-        while low < high:
-            middle = (low + high) // 2
-            known = sums[middle][2] in self._seen
-            low, high = (middle + 1, high) if known else (low, middle)
-        self._seen.update([each[2] for each in sums[low:]])
+        sums, seen, low = self._sums, self._seen, self._paid
+        new = [each[2] for each in sums[low:]]
+        if new and new[0] in seen:
+            # Prefixes are seen from the front: the first unseen one ends what is
+            # shared.
+            low += bisect_left(new, True, key=lambda each: each not in seen)
+        seen.update(new)
         self._paid = len(sums)
         if low == 0 or (low == 1 and not self.fixed.system):
             return 0

@@ -1,10 +1,9 @@
 """Calm calls: those that the chain would let through with what they carry already.
 
 Most calls of a conversation decide nothing. For them a request, a generator and the
-search for a view cost more than the decision. Here one `Call` goes along with the
-conversation: its own formulas say how large the request is and whether anything is
-due, and the record is its own. As soon as something may happen, the chain has the
-word.
+search for a view cost more than the decision. Here the first of them is a `Call` as the
+chain begins with it, and those behind it are figures (`Stretch`). As soon as something
+may happen, the answers so far get their samples and the chain has the word.
 
     nothing asked, nothing due, window not full, request fits ─▶ calm
     anything else ─▶ the chain; then calm again, from a fresh `Call`
@@ -19,24 +18,23 @@ word.
 Lesson: 12_tune_on_a_transcript.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from collections.abc import Callable
 from typing import Any
 
 from langchain.agents.middleware import ModelRequest
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage
 
 from ctxlab.chain import Policy
 from ctxlab.chain.asked import asked_by_model
 from ctxlab.chain.call import Call
-from ctxlab.chain.learning import sample_entry
 from ctxlab.chain.protection import user_message_over_limit, window_was_full
 from ctxlab.chain.remembering import recall
-from ctxlab.chain.samples import METADATA_KEY
 from ctxlab.lab.turns import Step
+from ctxlab.lab.what_ifs.loop import AgentLoop
 from ctxlab.lab.what_ifs.provider import Provider
+from ctxlab.lab.what_ifs.stretch import Stretch
 from ctxlab.middleware.drivers import with_logged_errors
-from ctxlab.views import LiveView
+from ctxlab.records import CallRecord
 
 
 class CalmCalls:
@@ -46,6 +44,9 @@ class CalmCalls:
         policy: That of the middleware.
         request: Makes a request of the run's messages; the same list every time.
         provider: Answers, and bills.
+        loop: Whose calls they are.
+        listeners: Told every record at once.
+        done: Told every stretch when it has ended.
     """
 
     def __init__(
@@ -53,102 +54,57 @@ class CalmCalls:
         policy: Policy,
         request: Callable[[], ModelRequest[Any]],
         provider: Provider,
+        loop: AgentLoop,
+        listeners: list[Callable[[CallRecord], Any]],
+        done: Callable[[Stretch], None],
     ) -> None:
         self.policy, self.request, self.provider = policy, request, provider
-        self._last: tuple[Call, int] | None = None  # a calm one, and its bill
+        self.loop, self.listeners, self.done = loop, listeners, done
+        self._stretch: Stretch | None = None
 
     def answer(self, step: Step | None) -> AIMessage | None:
-        """Return the answer of a call and tell its record; None: the chain has to.
+        """Return the recorded answer of a call; None: the chain has to.
 
-        A call that was never recorded is left to the chain; nothing goes on from it.
+        It gets its bill and its sample at the end of the stretch. A call that was
+        never recorded is left to the chain; nothing goes on from it.
         """
-        last, self._last = self._last, None
-        if step is None:
+        if step is None or not self._taken(step):
+            self.end()
             return None
-        sent = len(last[0].history) if last else 0
-        call = self._gone_on(*last) if last else None
-        if call:
-            size = self.provider.desk.size_with(call.messages[sent:])
-        else:
-            call = self._begun()
-            size = self.provider.desk.size(call.carried())
-        if not (calm(call) and self.provider.takes(size)):
-            return None
-        return self._learned(call, self.provider.charged(step, size, self._sent(call)))
+        if self.listeners:
+            self._tell()
+        return self.provider.bench.recorded(step)
 
-    def _gone_on(self, call: Call, billed: int) -> Call | None:
-        """Return the next call, made of the last one, if that is all it takes."""
-        answers = call.history.answer_count
-        call.go_on(billed)
-        # A recording may go on with more answers, which nobody was billed for.
-        return call if call.history.answer_count == answers + 1 else None
-
-    def _begun(self) -> Call:
-        """Return the next call as the chain begins with it."""
+    def _taken(self, step: Step) -> bool:
+        """Return whether a call is calm; then the stretch has its figures."""
+        if self._stretch and self._stretch.goes_on():
+            return self._stretch.take(step, self.loop.turn)
+        self.end()
         call = Call(self.policy, self.request())
         for _ in recall(call):
             pass  # there is no store that could be asked
-        return call
+        if not calm(call):
+            return False
+        stretch = Stretch(call, self.provider)
+        if not stretch.begin(step, self.loop.turn):
+            return False
+        self._stretch = stretch
+        return True
 
-    def _sent(self, call: Call) -> Sequence[BaseMessage]:
-        """Return the messages of a request; most are never looked at."""
-        system = self.provider.bench.system
-        lead = [system] if system else []
-        if self.policy.merge_summary:
-            return [*lead, *call.carried()]
-        return Sent(lead, call.live, call.messages, len(call.messages))
+    def end(self) -> None:
+        """End a stretch: its answers get their bills and samples."""
+        stretch, self._stretch = self._stretch, None
+        if stretch:
+            for index, answer in stretch.answers():
+                self.loop.state[index] = answer
+            self.provider.desk.begin_anew()
+            self.done(stretch)
 
-    def _learned(self, call: Call, answer: AIMessage) -> AIMessage:
-        """Write the sample into the answer, tell the record, stand by for the next."""
-        entry = sample_entry(call, answer)
-        billed = entry.get("provider_input_tokens")
-        if entry:
-            answer.response_metadata = {**answer.response_metadata, METADATA_KEY: entry}
-        record = call.record(billed)
-        for listener in self.policy.listeners:
+    def _tell(self) -> None:
+        assert self._stretch
+        record = self._stretch.record(len(self._stretch.rows) - 1)
+        for listener in self.listeners:
             with_logged_errors(listener, record)
-        if billed:
-            self._last = call, billed
-        return answer
-
-
-class Sent(Sequence[BaseMessage]):
-    """The messages of a request, put together when somebody looks at them.
-
-    Args:
-        lead: What stands in front.
-        live: What the request carries of a run's messages.
-        state: The messages of the run; more may have come since.
-        length: So many of them there were.
-    """
-
-    def __init__(
-        self,
-        lead: Sequence[BaseMessage],
-        live: LiveView,
-        state: Sequence[BaseMessage],
-        length: int,
-    ) -> None:
-        self._parts = lead, live, state, length
-
-    @cached_property
-    def _messages(self) -> list[BaseMessage]:
-        lead, live, state, length = self._parts
-        return [*lead, *live.carried(state[:length])]
-
-    def __len__(self) -> int:
-        return len(self._messages)
-
-    def __getitem__(self, index: Any) -> Any:
-        return self._messages[index]
-
-    def __iter__(self) -> Iterator[BaseMessage]:
-        return iter(self._messages)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and self._messages == list(other)
-
-    __hash__ = None  # type: ignore[assignment]
 
 
 def calm(call: Call) -> bool:

@@ -9,19 +9,19 @@
 Lesson: 12_tune_on_a_transcript.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ctxlab.estimates import Estimate
 from ctxlab.lab.billing import Exchange
 from ctxlab.lab.what_ifs.bench import bench_for
-from ctxlab.lab.what_ifs.lived import WhatIf
+from ctxlab.lab.what_ifs.outcome import WhatIf
 from ctxlab.records import CallRecord, whole_parts
 from ctxlab.settings import Settings
 
 
-def ledger(tried: WhatIf) -> list[CallRecord]:
+def ledger(tried: WhatIf) -> Sequence[CallRecord]:
     """Return the call records; without the middleware, what it would have counted."""
-    return list(tried.calls) if tried.settings else list(_bare(tried))
+    return tried.calls if tried.settings else list(_bare(tried))
 
 
 def _bare(tried: WhatIf) -> Iterator[CallRecord]:

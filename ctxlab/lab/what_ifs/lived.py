@@ -20,7 +20,6 @@ Left out: what a replay notes about gaps in a recording. Lesson:
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any, Unpack
 
 from langchain.agents.middleware import (
@@ -30,52 +29,24 @@ from langchain.agents.middleware import (
 )
 from langchain_core.messages import AIMessage, BaseMessage
 
+from ctxlab.boundaries import boundaries_of
 from ctxlab.chain import Rules
-from ctxlab.lab.billing import Exchange
-from ctxlab.lab.replay_results import Replay
 from ctxlab.lab.simulated import SimulatedChatModel
 from ctxlab.lab.transcripts import Transcript
 from ctxlab.lab.turns import Step
 from ctxlab.lab.what_ifs.bench import Bench, bench_for
 from ctxlab.lab.what_ifs.bills import Prices
 from ctxlab.lab.what_ifs.calm import CalmCalls
+from ctxlab.lab.what_ifs.later import Later
 from ctxlab.lab.what_ifs.loop import AgentLoop, refusal
 from ctxlab.lab.what_ifs.memory import CourseMeter
+from ctxlab.lab.what_ifs.outcome import CallDetail, WhatIf
 from ctxlab.lab.what_ifs.provider import Provider
+from ctxlab.lab.what_ifs.stretch import Stretch
 from ctxlab.lab.what_ifs.writer import QuickWriter
 from ctxlab.middleware import RequestOnlySummarizationMiddleware
 from ctxlab.records import CallRecord
 from ctxlab.settings import Settings
-
-
-@dataclass(frozen=True)
-class CallDetail:
-    """Where one call stands: its turn (from 1), its requests, its summary prompts.
-
-    The last two are half-open ranges of indices into `WhatIf.exchanges` and
-    `WhatIf.summaries`.
-    """
-
-    turn: int
-    requests: tuple[int, int]
-    summaries: tuple[int, int]
-
-
-@dataclass
-class WhatIf(Replay):
-    """What a conversation would have cost: a `Replay`, with a detail for each call.
-
-    Attributes:
-        settings: Settings of the middleware; None without it.
-        turns: Turns of the conversation.
-        details: As many as `calls`.
-        summaries: Prompts to the summary model with their bills, oldest first.
-    """
-
-    settings: Settings | None = None
-    turns: int = 0
-    details: list[CallDetail] = field(default_factory=list)
-    summaries: list[Exchange] = field(default_factory=list)
 
 
 def what_if(
@@ -146,18 +117,28 @@ class _Run:
         self, bench: Bench, settings: Settings | None, prices: Prices, rules: Any
     ) -> None:
         self.bench, self.provider = bench, Provider(bench, prices)
-        self.loop = AgentLoop(self._call)
+        self.loop = AgentLoop(self._call, bench.results_of)
         self.middleware: RequestOnlySummarizationMiddleware | None = None
         self.writer: QuickWriter | None = None
         self.meter: CourseMeter | None = None
         self.calm: CalmCalls | None = None
         if settings is not None:
             self.middleware, self.writer = bench.middleware(settings, rules)
-            self.middleware.add_listener(self._take)
+            self.writer.original = self.provider.desk.weights.original
             policy = self.middleware.policy
+            listeners = list(policy.listeners)
+            self.middleware.add_listener(self._take)
             policy.meter = self.meter = bench.counted(settings).run_meter()
+            policy.boundaries = bench.counted(settings).boundaries
             if settings.enabled:
-                self.calm = CalmCalls(policy, self._request, self.provider)
+                self.calm = CalmCalls(
+                    policy,
+                    self._request,
+                    self.provider,
+                    self.loop,
+                    listeners,
+                    self._promise,
+                )
         self.lived = self._outcome(settings)
         self._asked, self._written = 0, 0
 
@@ -169,11 +150,15 @@ class _Run:
             fixed_overhead=prices.overhead,
             scale=prices.scale,
         )
+        calls: Any = Later()
+        details: Any = Later()
         return WhatIf(
             self.bench.transcript,
             model,
             self.writer,
             lambda: log,
+            calls=calls,
+            details=details,
             failed_turns=self.loop.failed_turns,
             state_messages=self.loop.state,
             settings=settings,
@@ -185,15 +170,19 @@ class _Run:
         """Live all turns, as `replay` would."""
         for number, turn in enumerate(self.bench.turns, start=1):
             self.loop.live(number, turn)
-            if self.meter and self.loop.failed_turns:
+            if self.middleware and self.meter and self.loop.failed_turns:
                 self.meter.strayed = True
+                self.middleware.policy.boundaries = boundaries_of
+        if self.calm:
+            self.calm.end()
         return self.lived
 
     def _call(self, step: Step | None) -> AIMessage:
+        if self.calm and (answer := self.calm.answer(step)):
+            return answer
         self._asked = len(self.provider.log)
         self._written = len(self.writer.log) if self.writer else 0
-        answer = self.calm.answer(step) if self.calm else None
-        return answer or self._chained(step)
+        return self._chained(step)
 
     def _chained(self, step: Step | None) -> AIMessage:
         """Return what comes of a call that goes through the middleware."""
@@ -223,6 +212,20 @@ class _Run:
             state={"messages": self.loop.state},  # type: ignore[arg-type]
             runtime=None,
         )
+
+    def _promise(self, stretch: Stretch) -> None:
+        """Tell of the calls of a stretch: their figures now, their objects later."""
+        first, rows = len(self.provider.log), stretch.rows
+        written = len(self.writer.log) if self.writer else 0
+
+        def detail(at: int) -> CallDetail:
+            requests = first + at, first + at + 1
+            return CallDetail(rows[at].turn, requests, (written, written))
+
+        told: Any = self.lived
+        told.calls.promise(len(rows), stretch.record, lambda at: stretch.common)
+        told.details.promise(len(rows), detail)
+        self.provider.log.promise(len(rows), stretch.exchange, rows.__getitem__)
 
     def _take(self, record: CallRecord) -> None:
         written = len(self.writer.log) if self.writer else 0

@@ -22,6 +22,8 @@ from ctxlab.lab.recorded import RecordingEnds, no_result
 from ctxlab.lab.replay_results import FailedTurn
 from ctxlab.lab.turns import Step, Turn
 
+Results = Callable[[Step, bool], Sequence[BaseMessage] | None]
+
 
 class AgentLoop:
     """Turns, lived one after another.
@@ -29,6 +31,7 @@ class AgentLoop:
     Args:
         call: Answers a model call, given its recorded step; None stands for a call
             that was never recorded, which is refused or raises `RecordingEnds`.
+        results: Gives the results of a step's calls; see `results_of`.
 
     Attributes:
         state: The messages so far, as the checkpoint would have them; only ever grows.
@@ -36,8 +39,12 @@ class AgentLoop:
         turn: Number of the turn that is lived, from 1.
     """
 
-    def __init__(self, call: Callable[[Step | None], AIMessage]) -> None:
-        self.call = call
+    def __init__(
+        self,
+        call: Callable[[Step | None], AIMessage],
+        results: Results | None = None,
+    ) -> None:
+        self.call, self.results = call, results or results_of
         self.state: list[BaseMessage] = []
         self.failed_turns: list[FailedTurn] = []
         self.turn = 0
@@ -73,7 +80,7 @@ class AgentLoop:
                 return f"refused: {refused}"
             if step is None or not answer.tool_calls:
                 return None
-            results = results_of(step, is_last=place == len(turn.steps))
+            results = self.results(step, place == len(turn.steps))
             if results is None:  # the graph waits, and the user goes on
                 return None
             self.state += results
@@ -86,7 +93,7 @@ def refusal(answer: AIMessage) -> str | None:
     return str(reason) if reason else None
 
 
-def results_of(step: Step, *, is_last: bool) -> Sequence[BaseMessage] | None:
+def results_of(step: Step, is_last: bool) -> Sequence[BaseMessage] | None:
     """Return the recorded results of a step's calls, in their order.
 
     None: a call was never answered, and the recorded agent did not go on without it.

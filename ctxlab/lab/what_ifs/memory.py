@@ -14,19 +14,23 @@ Left out: forgetting; both live as long as the transcript's bench. Lesson:
 12_tune_on_a_transcript.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from langchain_core.messages import BaseMessage
 
 from ctxlab.calibration import AnchoredCalibration, Calibration, Fit, UsageSample
 from ctxlab.calibration.anchored import AnchoredTrack
-from ctxlab.chain.samples import BLOCK, FitBook, sample_of, samples_to_learn
+from ctxlab.calibration.samples import Point, usable_point
+from ctxlab.chain.fixed import FixedPart
+from ctxlab.chain.recent import Recent
+from ctxlab.chain.samples import BLOCK, FitBook, learnable, sample_of
 from ctxlab.history import History, HistoryMeter
 from ctxlab.history.faces import content_key, faces_of
 from ctxlab.tokens import TokenCounter
 
 LONGEST_KEY = 200_000  # characters; longer texts are rare, and counted again
+UNUSABLE: Point = 0.0, 0.0, ""  # a sample that cannot be meant
 
 
 class RememberingCounter:
@@ -116,12 +120,17 @@ class CourseMeter(HistoryMeter):
 class RunBook(FitBook):
     """The fits of one run: its answers only grow in number, so one track goes along.
 
-    The run holds its answers meanwhile, so that their ids stay their own.
+    Args:
+        calibration: How a fit is made.
+        begun: Tracks of this run and others, as they were when a window began.
     """
 
-    def __init__(self, calibration: Calibration) -> None:
+    def __init__(self, calibration: Calibration, begun: Recent | None = None) -> None:
         super().__init__(calibration)
-        self._read: dict[int, UsageSample | None] = {}
+        self.begun = Recent() if begun is None else begun
+        self._samples: list[UsageSample | None] = []  # of each answer
+        self._points: list[Point | None] = []  # the same, where a track goes along
+        self._anchored = isinstance(calibration, AnchoredCalibration)
         self._track: AnchoredTrack | None = None
         self._learned_from = 0  # answers
 
@@ -133,19 +142,66 @@ class RunBook(FitBook):
         fixed_tokens: float,
     ) -> Fit | None:
         """Return what the bills of the run teach."""
-        rules, count = self.calibration, history.answer_count
-        if not count or not isinstance(rules, AnchoredCalibration):
-            return super().fit(conversation, messages, history, fixed_tokens)
+        count = history.answer_count
+        known = len(self._points if self._anchored else self._samples)
+        for index in history.answers(count - known):
+            self._read(sample_of(messages[index]), fixed_tokens)
+        learned = self._learned(count, fixed_tokens)
+        return learned.line() if isinstance(learned, AnchoredTrack) else learned
+
+    def fit_with(
+        self, local: int, billed: int, fixed: FixedPart, count: int
+    ) -> AnchoredTrack | Fit | None:
+        """Return the same after one more answer, number `count`, and its sample.
+
+        A track knows what its line says, as long as nothing more is learned.
+        """
+        if self._anchored:
+            self._points.append((local, billed, fixed.fingerprint))
+        else:
+            self._samples.append(
+                UsageSample(local, billed, fixed.tokens, fixed.fingerprint)
+            )
+        return self._learned(count, fixed.tokens)
+
+    def _read(self, sample: UsageSample | None, fixed_tokens: float) -> None:
+        if not self._anchored:
+            self._samples.append(sample)
+        elif sample is None:
+            self._points.append(None)
+        else:
+            self._points.append(usable_point(sample, fixed_tokens) or UNUSABLE)
+
+    def _learned(self, count: int, fixed_tokens: float) -> AnchoredTrack | Fit | None:
+        rules = self.calibration
+        if not count:
+            return None
+        if not isinstance(rules, AnchoredCalibration):
+            samples = learnable(self._samples.__getitem__, count)
+            return rules.fit(samples, fixed_tokens=fixed_tokens)
         track, more = self._track, count - self._learned_from
         if track is None or more > 1 or (more and count % BLOCK == 0):
-            self._track = track = AnchoredTrack(rules, fixed_tokens)
-            track.learn(samples_to_learn(messages, history, count, self._sample))
-        elif more and (sample := self._sample(messages[history.answers(1)[0]])):
-            track.add(sample)
+            points = learnable(self._points.__getitem__, count)
+            self._track = track = self._begun(rules, fixed_tokens, points)
+        elif more:
+            _learn(track, self._points[count - 1 : count])
         self._learned_from = count
-        return track.line(fixed_tokens)
+        return track if track.anchor else None
 
-    def _sample(self, answer: BaseMessage) -> UsageSample | None:
-        if id(answer) not in self._read:
-            self._read[id(answer)] = sample_of(answer)
-        return self._read[id(answer)]
+    def _begun(
+        self, rules: AnchoredCalibration, fixed_tokens: float, points: list[Point]
+    ) -> AnchoredTrack:
+        """Return a track that has learned these; most runs begin with the same."""
+        key = rules, fixed_tokens, tuple(points)
+        known: AnchoredTrack | None = self.begun.get(key)
+        if known is None:
+            known = AnchoredTrack(rules, fixed_tokens)
+            _learn(known, points)
+            self.begun.put(key, known)
+        return known.copy()
+
+
+def _learn(track: AnchoredTrack, points: Iterable[Point | None]) -> None:
+    for point in points:
+        if point and point is not UNUSABLE:
+            track.add_point(point)

@@ -16,7 +16,7 @@ Left out: a line of 12 characters or more that begins in one message and ends in
 another. Lesson: 12_tune_on_a_transcript.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import BaseMessage
@@ -46,6 +46,7 @@ class Lines:
         self._broken = [at for at in self.all if NEWLINE in as_data(self.texts[at])]
         self._within: dict[str, frozenset[int]] = {}
         self._entries: dict[Any, Entry] = {}
+        self.told: dict[Hashable, tuple[str, int]] = {}  # replies, and their tokens
         # By id of an entry that is kept above: its JSON, and the lines in it.
         self._written: dict[int, str] = {}
         self._inside: dict[int, frozenset[int]] = {}
@@ -116,11 +117,15 @@ class PiecedPrompt(Prompt):
     def entry(self, message: BaseMessage) -> Entry:
         """Return a message of the span as an entry."""
         found = self.lines.entry(message)
-        inside = self.lines.within_entry(found)
-        if inside is None:
-            inside = self.lines.found(self.lines.all, as_data(found))
-        self._near |= inside
+        self.meet(found)
         return found
+
+    def meet(self, entry: Entry) -> None:
+        """Take down what an entry of the span says."""
+        inside = self.lines.within_entry(entry)
+        if inside is None:
+            inside = self.lines.found(self.lines.all, as_data(entry))
+        self._near |= inside
 
     def messages(
         self, payload: Mapping[str, Any], *, language: str, budget: int, note: str = ""
@@ -156,7 +161,11 @@ class PiecedPrompt(Prompt):
 
     def seen(self, prompt: list[BaseMessage]) -> list[Any]:
         """Return the facts whose lines stand in a prompt, oldest first."""
-        return [self.lines.facts[at] for at in sorted(self._made[id(prompt)][1])]
+        return [self.lines.facts[at] for at in self.lines_in(prompt)]
+
+    def lines_in(self, prompt: list[BaseMessage]) -> tuple[int, ...]:
+        """Return which lines stand in a prompt, oldest first."""
+        return tuple(sorted(self._made[id(prompt)][1]))
 
     def end(self, prompt: list[BaseMessage]) -> str:
         """Return what a prompt says behind the data."""

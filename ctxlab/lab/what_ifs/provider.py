@@ -11,7 +11,8 @@ Lesson: 12_tune_on_a_transcript.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping
+from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage
 
@@ -20,6 +21,7 @@ from ctxlab.lab.turns import Step
 from ctxlab.lab.vendor_errors import overflow_error
 from ctxlab.lab.what_ifs.bench import Bench
 from ctxlab.lab.what_ifs.bills import BillingDesk, Prices
+from ctxlab.lab.what_ifs.later import Later
 
 
 class Provider:
@@ -36,7 +38,7 @@ class Provider:
     def __init__(self, bench: Bench, prices: Prices) -> None:
         self.bench, self.prices = bench, prices
         self.desk = BillingDesk(prices, bench.fixed, bench.weights.copy())
-        self.log: list[Exchange] = []
+        self.log: Any = Later()
 
     def answer(self, step: Step | None, messages: list[BaseMessage]) -> AIMessage:
         """Return the recorded reply, billed.
@@ -56,20 +58,32 @@ class Provider:
             self.log.append(Exchange(sent, [], size, error=error))
             raise
         assert step is not None
-        return self.charged(step, size, sent)
+        cached = self.desk.cached()
+        self.log.append(Exchange(sent, [], size, cached, self.written(step)))
+        return self.answer_of(step, size, cached)
 
     def takes(self, size: int) -> bool:
         """Return whether the window takes a request of this size, in tokens."""
         return self.prices.window is None or size <= self.prices.window
 
-    def charged(self, step: Step, size: int, sent: Sequence[BaseMessage]) -> AIMessage:
-        """Write the bill of the request that was sized last; return the reply."""
-        cached = self.desk.cached()
+    def written(self, step: Step) -> int:
+        """Return the output tokens of a recorded reply."""
+        return math.ceil(self.prices.scale * self.bench.replies[id(step)].tokens)
+
+    def said(self, step: Step, written: int) -> float | None:
+        """Return what a reply of so many output tokens will cost as history."""
+        reasoning = self.bench.replies[id(step)].reasoning
+        thought = math.floor(self.prices.scale * reasoning) if reasoning else 0
+        return float(written - thought) if written else None
+
+    def answer_of(
+        self, step: Step, size: int, cached: int, entry: Mapping[str, Any] | None = None
+    ) -> AIMessage:
+        """Return a recorded reply, billed for a request of this size.
+
+        `entry` is what ctxlab writes into its metadata.
+        """
         reply = self.bench.replies[id(step)]
-        scale = self.prices.scale
-        self.log.append(
-            Exchange(sent, [], size, cached, math.ceil(scale * reply.tokens))
-        )
-        answer = reply.billed(size, cached, scale)
+        answer = reply.billed(size, cached, self.prices.scale, entry or {})
         self.desk.weights.alike(reply.message, answer)
         return answer

@@ -14,7 +14,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from ctxlab.lab.what_ifs.lived import WhatIf
+from ctxlab.lab.what_ifs.later import Later
+from ctxlab.lab.what_ifs.outcome import WhatIf
 
 MILLION = 1_000_000
 
@@ -99,17 +100,18 @@ class Totals:
 
 def totals(tried: WhatIf) -> Totals:
     """Return the figures of a what-if."""
-    paid = [each for each in tried.exchanges if each.error is None]
+    told, sent = _glances(tried.calls), _glances(tried.exchanges)
+    paid = [each for each in sent if each.error is None]
     cached = sum(each.cached_tokens for each in paid)
     peak = max((each.input_tokens for each in paid), default=0)
     window = tried.model.context_window
-    actions = [record.action for record in tried.calls]
-    last = paid[-1].messages if paid else []
+    actions = [record.action for record in told]
+    last = next((e for e in reversed(tried.exchanges) if e.error is None), None)
     return Totals(
         turns=tried.turns,
         failed=len(tried.failed_turns),
-        calls=len(tried.exchanges),
-        refused=len(tried.exchanges) - len(paid) + actions.count("refuse"),
+        calls=len(sent),
+        refused=len(sent) - len(paid) + actions.count("refuse"),
         compactions=actions.count("compact") + actions.count("recover"),
         summary_calls=len(tried.summaries),
         uncached_tokens=sum(each.input_tokens for each in paid) - cached,
@@ -118,7 +120,12 @@ def totals(tried: WhatIf) -> Totals:
         summary_tokens=sum(e.input_tokens + e.output_tokens for e in tried.summaries),
         peak_tokens=peak,
         headroom_tokens=None if window is None else window - peak,
-        dropped_messages=max((r.dropped_messages for r in tried.calls), default=0),
+        dropped_messages=max((r.dropped_messages for r in told), default=0),
         facts=len(tried.transcript.facts),
-        facts_kept=len(tried.facts_in(last)),
+        facts_kept=len(tried.facts_in(last.messages)) if last else 0,
     )
+
+
+def _glances(objects: Any) -> list[Any]:
+    """Return objects, or what stands for those that nobody has looked at."""
+    return list(objects.glances() if isinstance(objects, Later) else objects)
