@@ -19,7 +19,7 @@ from ctxlab.tokens import ScriptCounter, TokenCounter
 
 WINDOW = 16_384
 #: Where requests of the lesson end in `engineering_tools`, by name.
-ENDS = {"short": 13, "results": 80, "long": 110, "batch": 183, "surprise": 45}
+ENDS = {"short": 13, "results": 75, "long": 110, "batch": 183, "surprise": 45}
 PASTED = (99, 182)  # results that a user pastes into one message
 HIDDEN = 9_000  # what the provider bills besides, and only for "surprise"
 
