@@ -173,8 +173,12 @@ def test_a_request_that_a_strict_provider_refuses_is_malformed() -> None:
     assert found["failed"] == 0
 
 
-@pytest.mark.parametrize("name", ["ctxlab", "LangChain, exact counter"])
+@pytest.mark.parametrize(
+    "name", ["ctxlab", "LangChain, exact counter", "deepagents, exact counter"]
+)
 def test_counts_are_the_same_on_every_run(name) -> None:
+    if BY_NAME[name].versions() is None:
+        pytest.skip(f"{name} is not installed")
     first, second = (row(BY_NAME[name], **TINY) for _ in range(2))
 
     repeated = row(BY_NAME[name], repeats=2, **TINY)
@@ -389,6 +393,26 @@ def test_ctxlab_loses_nothing_in_the_committed_run(name) -> None:
     assert [ours[k] for k in ("failed", "overflows", "malformed", "wasted")] == [0] * 4
     assert (ours["facts"], ours["originals"], ours["extra"]) == (1, 1, 0)
     assert ours["state equal"]
+
+
+def test_ctxlab_takes_less_cpu_than_who_keeps_every_checkpoint_whole() -> None:
+    """And less than twice that of LangChain's class, which throws history away."""
+    rows = {(r["conversation"], r["peer"]): r for r in committed_run()["rows"]}
+    others = {peer.name for peer in PEERS} - {"nothing", "ctxlab"}
+    whole = {
+        peer
+        for peer in others
+        if all(
+            rows[name, peer]["state equal"] for name in ROUND if (name, peer) in rows
+        )
+        and (ROUND[1], peer) in rows  # the ladder's steps are on some only
+    }
+    assert whole == {"deepagents, exact counter", "deepagents, own sizes"}
+    for name in ROUND:
+        ours = rows[name, "ctxlab"][CPU]
+        langchain = [rows[name, p][CPU] for p in others if p.startswith("LangChain")]
+        assert all(ours < rows[name, peer][CPU] for peer in whole)
+        assert ours < 2 * min(langchain)
 
 
 def test_a_conversation_that_was_not_measured_is_named() -> None:

@@ -5,7 +5,7 @@ Two keeps cut the same conversation at the same place; the bars show what each l
 >>> from langchain_core.messages import HumanMessage
 >>> chat = [HumanMessage("word " * 400)] * 12
 >>> keep_chart(chat, keep_messages=4, keep_tokens=3_000, fixed=1_000, summary=500)
-4 messages: 3,918 tokens (S 26 %, Σ 17 %, U 58 %); 3,000 tokens: 2,789 tokens (S 36 \
+4 messages: 3,896 tokens (S 26 %, Σ 17 %, U 58 %); 3,000 tokens: 2,775 tokens (S 36 \
 %, Σ 24 %, U 40 %), 2 messages kept
 
 Sizes are what the provider would bill: fixed, and scale times what is counted. Left

@@ -1,5 +1,6 @@
 """The peers outside LangChain's package, and LangChain's clearing of tool results."""
 
+import hashlib
 from typing import Any
 
 from tests.benchmarks.peers.langmem_node import NodeBeforeModel
@@ -26,15 +27,16 @@ def deepagents_same_settings(stage: Stage) -> list[Any]:
     from deepagents.backends import FilesystemBackend
     from deepagents.middleware.summarization import SummarizationMiddleware
 
-    return [
+    return _named(
+        stage,
         SummarizationMiddleware(
             stage.writer,
             backend=FilesystemBackend(stage.folder(), virtual_mode=True),
             trigger=("tokens", stage.sizes.trigger),
             keep=("tokens", stage.sizes.keep),
             trim_tokens_to_summarize=stage.sizes.chunk,
-        )
-    ]
+        ),
+    )
 
 
 def deepagents_exact(stage: Stage) -> list[Any]:
@@ -42,7 +44,8 @@ def deepagents_exact(stage: Stage) -> list[Any]:
     from deepagents.backends import FilesystemBackend
     from deepagents.middleware.summarization import SummarizationMiddleware
 
-    return [
+    return _named(
+        stage,
         SummarizationMiddleware(
             stage.writer,
             backend=FilesystemBackend(stage.folder(), virtual_mode=True),
@@ -50,8 +53,8 @@ def deepagents_exact(stage: Stage) -> list[Any]:
             keep=("tokens", stage.sizes.keep),
             token_counter=_with_messages_first(stage),
             trim_tokens_to_summarize=None,
-        )
-    ]
+        ),
+    )
 
 
 def deepagents_own_defaults(stage: Stage) -> list[Any]:
@@ -60,11 +63,21 @@ def deepagents_own_defaults(stage: Stage) -> list[Any]:
     from deepagents.middleware.summarization import create_summarization_middleware
 
     backend = FilesystemBackend(stage.folder(), virtual_mode=True)
-    return [
-        create_summarization_middleware(
-            stage.writer, backend, token_counter=_with_messages_first(stage)
-        )
-    ]
+    middleware = create_summarization_middleware(
+        stage.writer, backend, token_counter=_with_messages_first(stage)
+    )
+    return _named(stage, middleware)
+
+
+def _named(stage: Stage, middleware: Any) -> list[Any]:
+    """Return deepagents' middleware with a session of a fixed name.
+
+    Its summaries name a file, by chance; to a tokenizer no two such names are alike.
+    """
+    name = hashlib.md5(stage.transcript.name.encode(), usedforsecurity=False)
+    assert middleware._get_session_id({}).startswith("session_")
+    middleware._get_session_id = lambda state: f"session_{name.hexdigest()}"
+    return [middleware]
 
 
 def _with_messages_first(stage: Stage) -> Any:

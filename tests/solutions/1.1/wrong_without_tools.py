@@ -1,4 +1,4 @@
-# says: expected 174, got 26
+# says: expected 173, got 27
 from langchain_core.messages import SystemMessage
 
 
