@@ -246,6 +246,12 @@ class TestCharacterClasses:
             text = (piece * 3_000)[shift : shift + 16_384 + 20]
             assert count_classes(text) == classes_one_by_one(text)
 
+    def test_control_characters_are_not_free(self) -> None:
+        """A binary result is large: spaces in a row cost little, these do not."""
+        for code in (0, 1, 27, 127):
+            assert ScriptCounter().text(chr(code) * 1_000) > 250
+        assert ScriptCounter().text(" " * 1_000) < 50
+
     def test_a_lone_surrogate_is_counted_not_refused(self) -> None:
         assert ScriptCounter().text("ok \ud800") > 0
 

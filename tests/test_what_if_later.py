@@ -1,5 +1,7 @@
 """What a what-if makes late, or remembers, is what it would have made at once."""
 
+import copy
+import pickle
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from ctxlab.calibration.anchored import AnchoredTrack
 from ctxlab.chain.asked import COMPACT_TOOL
 from ctxlab.chain.learning import CUT_OFF
 from ctxlab.lab import Transcript, load_transcript, what_if
+from ctxlab.lab.what_ifs import bench as benches_module
 from ctxlab.lab.what_ifs.bench import Bench, Results
 from ctxlab.lab.what_ifs.later import Later
 from ctxlab.lab.what_ifs.totals import totals
@@ -182,6 +185,44 @@ def test_recorded_replies_end_on_their_own(benches):
             metadata = reply.message.response_metadata
             assert metadata["finish_reason"] not in CUT_OFF
             assert "stop_reason" not in metadata
+
+
+def test_answers_belong_to_their_run(benches):
+    bench, knobs = benches["tool_loop"], Settings(trigger=("tokens", 12_000))
+    expected = told(what_if(bench, knobs, window=32_768))
+    lived = what_if(bench, knobs, window=32_768)
+    for message in lived.state_messages:
+        if isinstance(message, AIMessage):
+            message.usage_metadata = None
+            message.response_metadata.clear()
+    lived.state_messages.clear()
+    assert told(what_if(bench, knobs, window=32_768)) == expected
+
+
+def test_what_was_not_looked_at_is_pickled_as_a_list(benches):
+    knobs = Settings(trigger=("tokens", 12_000))
+    lived = what_if(benches["tool_loop"], knobs, window=32_768)
+    for made in (lived.calls, lived.details, lived.exchanges):
+        copies = pickle.loads(pickle.dumps(made)), copy.deepcopy(made), [*made]
+        assert all(type(each) is list and each == made for each in copies)
+        assert made + made == [*made, *made]
+    assert repr(lived.exchanges[0].messages).startswith("[SystemMessage")
+
+
+def test_a_bench_begins_anew_when_it_holds_much(monkeypatch):
+    bench = Bench(load_transcript("tool_loop"))
+    knobs = [Settings(trigger=("tokens", 9_000 + 500 * n)) for n in range(8)]
+    monkeypatch.setattr(benches_module, "MOST_HELD", 10**9)
+    expected, held = [], []
+    for each in knobs:
+        expected.append(told(what_if(bench, each, window=32_768)))
+        held.append(bench.held)
+    assert sorted(held) == held
+    monkeypatch.setattr(benches_module, "MOST_HELD", held[0])
+    for each, before in zip(knobs, expected, strict=True):
+        bench.results = Results(0)
+        assert told(what_if(bench, each, window=32_768)) == before
+        assert bench.held < held[-1]
 
 
 def test_later_is_a_list_whose_objects_are_made_once():

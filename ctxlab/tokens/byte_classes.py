@@ -56,7 +56,8 @@ def _first_pass_bits(byte: int) -> int:
         return _DIGIT
     if character.isprintable() and character != " ":
         return _PUNCT
-    return 0 if character == "\n" else _SPACE
+    # Control characters cost at least what a space does, and never save as indent.
+    return _SPACE if character.isspace() and character != "\n" else 0
 
 
 _FIRST = bytes(map(_first_pass_bits, range(256)))

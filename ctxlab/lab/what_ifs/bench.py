@@ -12,7 +12,7 @@ Lesson: 12_tune_on_a_transcript.
 import math
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
@@ -43,7 +43,7 @@ from ctxlab.summaries.labelled import letters_in
 
 REMEMBERED = 4  # transcripts
 REMEMBERED_RESULTS = 8
-GIVEN = 8  # of one reply
+MOST_HELD = 20_000_000  # characters of summaries, prompts and clipped results
 
 
 @dataclass
@@ -53,7 +53,6 @@ class Reply:
     message: AIMessage
     tokens: float
     reasoning: float
-    _given: dict[Hashable, AIMessage] = field(default_factory=dict)
 
     def billed(
         self, size: int, cached: int, scale: float, entry: Mapping[str, Any]
@@ -64,21 +63,10 @@ class Reply:
             size: Tokens of the request.
             cached: How many of them were cached.
             scale: Billed tokens for each token of the true count.
-            entry: What ctxlab writes into it, if anything; its values are hashable.
+            entry: What ctxlab writes into it, if anything.
 
-        A knob that moves changes few of them: the newest are remembered.
+        It belongs to who asks: no other run gets the same object.
         """
-        key = size, cached, scale, *entry.values()
-        known = self._given.get(key)
-        if known is None:
-            if len(self._given) >= GIVEN:
-                self._given.clear()
-            known = self._given[key] = self._billed(size, cached, scale, entry)
-        return known
-
-    def _billed(
-        self, size: int, cached: int, scale: float, entry: Mapping[str, Any]
-    ) -> AIMessage:
         written = math.ceil(scale * self.tokens)
         usage = {
             "input_tokens": size,
@@ -146,11 +134,21 @@ class Bench:
         for message in self.course:
             self.weights.of(message)
         _, self.keeper = middleware_for(transcript, None)
-        keeping: Any = self.keeper.replies
-        self.lines = Lines(keeping.facts)
         self.tracks = Recent()
         self._letters: dict[int, tuple[int, int]] = {}
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        """Forget the contents that runs have left."""
+        keeping: Any = self.keeper.replies
+        self.lines = Lines(keeping.facts)
         self._counting: dict[Hashable, Counted] = {}
+
+    @property
+    def held(self) -> int:
+        """Characters that are held for runs to come."""
+        counters = (counted.counter for counted in self._counting.values())
+        return self.lines.held + sum(counter.held for counter in counters)
 
     def _course(self) -> list[BaseMessage]:
         loop = AgentLoop(self.recorded, self.results_of)
@@ -179,6 +177,8 @@ class Bench:
         self, settings: Settings, rules: Any
     ) -> tuple[RequestOnlySummarizationMiddleware, QuickWriter]:
         """Return the middleware that a replay would run, with all it needs counted."""
+        if self.held > MOST_HELD:
+            self._begin_anew()
         counted = self.counted(settings)
         counter = counted.counter
         made = RequestOnlySummarizationMiddleware.from_settings(

@@ -22,8 +22,30 @@ from typing import Any
 Maker = Callable[[int], Any]
 
 
-class Later(Sequence[Any]):
-    """Objects of which some are made on demand, each once; equal to a list of them."""
+class LikeAList(Sequence[Any]):
+    """A sequence that compares, adds up, prints and is pickled as the list of it."""
+
+    def __add__(self, other: Any) -> list[Any]:
+        both = isinstance(other, list | LikeAList)
+        return [*self, *other] if both else NotImplemented
+
+    def __radd__(self, other: Any) -> list[Any]:
+        return [*other, *self] if isinstance(other, list) else NotImplemented
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, list | LikeAList) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(list(self))
+
+    def __reduce__(self) -> tuple[type, tuple[list[Any]]]:
+        return list, (list(self),)
+
+
+class Later(LikeAList):
+    """Objects of which some are made on demand, each once."""
 
     def __init__(self) -> None:
         self._items: list[Any] = []  # None: not made yet
@@ -71,17 +93,3 @@ class Later(Sequence[Any]):
             while index == stop:
                 place, start, stop = place + 1, stop, next(following)
             yield self._makers[place][1](index - start) if item is None else item
-
-    def __add__(self, other: Any) -> list[Any]:
-        return list(self) + other if isinstance(other, list) else NotImplemented
-
-    def __radd__(self, other: Any) -> list[Any]:
-        return other + list(self) if isinstance(other, list) else NotImplemented
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, list | Later) and list(self) == list(other)
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        return repr(list(self))

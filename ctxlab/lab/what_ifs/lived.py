@@ -175,6 +175,8 @@ class _Run:
                 self.middleware.policy.boundaries = boundaries_of
         if self.calm:
             self.calm.end()
+        # What is made later is made of the loop's own list, which nobody changes.
+        self.lived.state_messages = list(self.loop.state)
         return self.lived
 
     def _call(self, step: Step | None) -> AIMessage:

@@ -10,7 +10,7 @@ message once and never again.
 >>> counter.message(HumanMessage("once")) == counter.message(HumanMessage("once"))
 True
 
-Left out: forgetting; both live as long as the transcript's bench. Lesson:
+Left out: forgetting; the transcript's bench begins anew when much is held. Lesson:
 12_tune_on_a_transcript.
 """
 
@@ -38,11 +38,15 @@ class RememberingCounter:
 
     Args:
         counter: Does the counting.
+
+    Attributes:
+        held: Characters of the contents it remembers.
     """
 
     def __init__(self, counter: TokenCounter) -> None:
         self.inner = counter
         self.name = counter.name
+        self.held = 0
         self._messages: dict[Any, float] = {}
         self._calls: dict[Any, float] = {}
         self._texts: dict[str, float] = {}
@@ -58,6 +62,7 @@ class RememberingCounter:
         if len(text) > LONGEST_KEY:
             return self.inner.text(text)
         if text not in self._texts:
+            self.held += len(text)
             self._texts[text] = self.inner.text(text)
         return self._texts[text]
 
@@ -80,6 +85,7 @@ class RememberingCounter:
         if key is None or len(of.content) > LONGEST_KEY:
             return float(count(of))
         if key not in known:
+            self.held += len(of.content)
             known[key] = float(count(of))
         return known[key]
 

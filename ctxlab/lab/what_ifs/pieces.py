@@ -16,7 +16,7 @@ Left out: a line of 12 characters or more that begins in one message and ends in
 another. Lesson: 12_tune_on_a_transcript.
 """
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import BaseMessage
@@ -36,17 +36,21 @@ class Lines:
 
     Args:
         facts: Texts or planted facts, oldest first.
+
+    Attributes:
+        held: Characters of what is remembered.
     """
 
     def __init__(self, facts: Sequence[Any]) -> None:
         self.facts = facts
+        self.held = 0
         self.texts = [fact_text(fact) for fact in facts]
         self.all = range(len(facts))
         self.short = [at for at in self.all if len(self.texts[at]) < SHORT]
         self._broken = [at for at in self.all if NEWLINE in as_data(self.texts[at])]
         self._within: dict[str, frozenset[int]] = {}
         self._entries: dict[Any, Entry] = {}
-        self.told: dict[Hashable, tuple[str, int]] = {}  # replies, and their tokens
+        self._told: dict[Hashable, tuple[str, int]] = {}  # replies, and their tokens
         # By id of an entry that is kept above: its JSON, and the lines in it.
         self._written: dict[int, str] = {}
         self._inside: dict[int, frozenset[int]] = {}
@@ -59,7 +63,16 @@ class Lines:
         known = self._entries.get(key)
         if known is None:  # another thread may come first: its entry stays, then
             known = self._entries.setdefault(key, entry(message))
-            self._written[id(known)] = as_data(known)
+            self._written[id(known)] = written = as_data(known)
+            self.held += len(written)
+        return known
+
+    def told(self, asked: Hashable, tell: Callable[[], tuple[str, int]]) -> Any:
+        """Return a keeper's reply and its tokens, having it told once."""
+        known = self._told.get(asked)
+        if known is None:
+            known = self._told[asked] = tell()
+            self.held += len(known[0])
         return known
 
     def written(self, value: Any) -> str | None:
@@ -71,6 +84,7 @@ class Lines:
         known = self._within.get(text)
         if known is None:
             known = self._within[text] = self.found(self.all, text)
+            self.held += len(text)
         return known
 
     def within_entry(self, value: Entry) -> frozenset[int] | None:

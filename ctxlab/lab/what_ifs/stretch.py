@@ -15,7 +15,7 @@ Lesson: 12_tune_on_a_transcript.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -28,6 +28,7 @@ from ctxlab.history.contents import SCALE
 from ctxlab.lab.billing import Exchange
 from ctxlab.lab.turns import Step
 from ctxlab.lab.what_ifs.figures import Common, Figures, Size
+from ctxlab.lab.what_ifs.later import LikeAList
 from ctxlab.lab.what_ifs.provider import Provider
 from ctxlab.records import CallRecord
 
@@ -202,7 +203,7 @@ class Stretch:
             yield len(row.history), answer
 
 
-class Sent(Sequence[BaseMessage]):
+class Sent(LikeAList):
     """The messages of a request, put together when somebody looks at them."""
 
     def __init__(self, stretch: Stretch, at: int) -> None:
@@ -221,8 +222,3 @@ class Sent(Sequence[BaseMessage]):
 
     def __iter__(self) -> Iterator[BaseMessage]:
         return iter(self._messages)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and self._messages == list(other)
-
-    __hash__ = None  # type: ignore[assignment]

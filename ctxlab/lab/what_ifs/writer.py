@@ -136,10 +136,12 @@ class QuickWriter(SummaryWriter):
 
     def _reply(self, prompt: list[BaseMessage]) -> tuple[str, int]:
         """Return the keeper's reply and its tokens; it hangs on what it sees alone."""
-        known, end = self.prompt.lines.told, self.prompt.end(prompt)
-        asked = self.prompt.lines_in(prompt), end
-        if asked not in known:
+        end = self.prompt.end(prompt)
+
+        def tell() -> tuple[str, int]:
             text = self.keeping.told(self.prompt.seen(prompt), end)
-            count = reply_tokens(AIMessage(text), bytes_over_three)[0]
-            known[asked] = text, math.ceil(count)
-        return known[asked]
+            return text, math.ceil(reply_tokens(AIMessage(text), bytes_over_three)[0])
+
+        asked = self.prompt.lines_in(prompt), end
+        told: tuple[str, int] = self.prompt.lines.told(asked, tell)
+        return told
