@@ -31,6 +31,7 @@ from ctxlab.tokens import (
     MediaPrices,
     ScriptCounter,
     TokenCounter,
+    byte_classes,
     schemas,
 )
 from ctxlab.tokens.byte_classes import count_classes
@@ -244,6 +245,16 @@ class TestCharacterClasses:
     def test_nothing_changes_at_the_edge_of_a_block(self, piece: str) -> None:
         for shift in range(len(piece)):
             text = (piece * 3_000)[shift : shift + 16_384 + 20]
+            assert count_classes(text) == classes_one_by_one(text)
+
+    @pytest.mark.parametrize("piece", PIECES)
+    def test_nothing_changes_where_eight_blocks_are_counted_at_once(
+        self, piece: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(byte_classes, "_LONGEST", 40)
+        monkeypatch.setattr(byte_classes, "_SHORTEST", 24)
+        for length in [*range(190, 200), *range(310, 345), 640, 657, 999]:
+            text = (piece * 100)[:length]
             assert count_classes(text) == classes_one_by_one(text)
 
     def test_control_characters_are_not_free(self) -> None:
