@@ -314,6 +314,20 @@ class TestCountingOnlyWhatIsNew:
         with ThreadPoolExecutor(4) as pool:
             list(pool.map(work, range(4)))
 
+    def test_x7_a_thread_never_sees_the_parts_of_half_a_message(self) -> None:
+        """Who finds the first part long enough reads the others without a lock."""
+        history = HistoryMeter(ScriptCounter()).measure(talk(3))
+        first, *others = history.line._parts
+
+        class First(list[int]):
+            def append(self, tokens: int) -> None:
+                super().append(tokens)
+                sums = [self[-1], *(other[len(self) - 1] for other in others)]
+                assert sum(sums) == history.line.sums[len(self) - 1]
+
+        history.line._parts[0] = First(first)
+        assert sum(history.parts().values()) == pytest.approx(history.tokens())
+
 
 class Edit:
     """One random change of a conversation."""

@@ -90,10 +90,12 @@ class Line:
                 for at in range(len(self._parts[0]) - 1, length):
                     size = self.sizes[at]
                     calls = self._memo.calls(messages[at], size)
-                    for sums in self._parts:
-                        sums.append(sums[-1])
-                    self._parts[size.kind][-1] += size.tokens - calls
-                    self._parts[CALLS][-1] += calls
+                    more = [0] * len(PARTS)
+                    more[size.kind] += size.tokens - calls
+                    more[CALLS] += calls
+                    # The first part last: who sees it long enough asks for no lock.
+                    for sums, tokens in zip(self._parts[::-1], more[::-1], strict=True):
+                        sums.append(sums[-1] + tokens)
         return self._parts
 
     def digest(self, messages: Sequence[BaseMessage], stop: int) -> str:
