@@ -100,6 +100,23 @@ async def test_x1_a_deleted_message_is_in_no_summary() -> None:
     assert "FACT-0" not in texts_of(agent.model.requests[-1])
 
 
+@pytest.mark.parametrize("gone", [False, True])
+async def test_b29_a_bill_of_a_request_that_was_edited_is_not_used(gone: bool) -> None:
+    agent = Agent()
+    await agent.ask(words(4_000))
+    await agent.ask("and now?")
+    assert agent.records[-1].estimate.reported is not None
+    first = agent.state[0]
+    changed = (
+        RemoveMessage(id=str(first.id)) if gone else HumanMessage("x", id=first.id)
+    )
+    agent.graph.update_state(agent.thread, {"messages": [changed]})
+    await agent.ask("and after the edit?")
+    assert agent.records[-1].estimate.reported is None
+    await agent.ask("and then?")
+    assert agent.records[-1].estimate.signal == "reported"
+
+
 async def test_x1_time_travel_goes_back_to_the_view_of_that_time() -> None:
     agent = await compacted()
     history = list(agent.graph.get_state_history(agent.thread))

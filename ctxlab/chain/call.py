@@ -6,6 +6,7 @@ says what will be carried; its `estimate` says how large that is.
 Lesson: 10_protect_the_call.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -174,8 +175,8 @@ class Call:
             reported=self._reported(live),
         )
 
-    def _local(self, live: LiveView) -> float:
-        tail = self.history.tokens(live.view.tail)
+    def _local(self, live: LiveView, stop: int | None = None) -> float:
+        tail = self.history.tokens(live.view.tail, stop)
         return tail + sum(live.head.values()) if live.head else tail
 
     def bill_of(self, message: BaseMessage) -> int | None:
@@ -264,13 +265,21 @@ class Call:
             entry = entry_of(message)
             if entry.get("refused"):
                 continue
-            if entry.get("view", "") != live.key or index < live.view.tail:
+            if not self._extends(entry, index, live):
                 return None
             billed = entry.get("provider_input_tokens") or self.bill_of(message)
             if billed:
                 moved = self.fixed.tokens - entry.get("fixed_tokens", self.fixed.tokens)
                 return float(billed + moved + self._since(index))
         return None
+
+    def _extends(self, entry: Mapping[str, Any], index: int, live: LiveView) -> bool:
+        """Return whether a request begins with the one that was answered there."""
+        if entry.get("view", "") != live.key or index < live.view.tail:
+            return False
+        # An edit or a deletion before the answer shows in what is counted there now.
+        sent: int | None = entry.get("local_input_tokens")
+        return sent is None or sent == math.ceil(self._local(live, index))
 
     def _since(self, index: int) -> float:
         """Return what an answer and everything behind it add, in provider tokens."""
