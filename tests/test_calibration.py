@@ -17,6 +17,7 @@ from ctxlab.calibration import (
     least_squares,
     usable_input_tokens,
 )
+from ctxlab.chain.call import answer_tokens
 from ctxlab.chain.samples import FitBook
 from ctxlab.history import HistoryMeter
 from ctxlab.tokens import ApproximateCounter
@@ -185,6 +186,16 @@ def test_b27_a_fit_ignores_samples_that_cannot_be_meant(calibration, provider):
     good = UsageSample(9_000, 12_000)
     with_it = calibration.fit([UsageSample(8_000, provider), good])
     assert with_it == calibration.fit([good])
+
+
+@pytest.mark.parametrize(
+    ("output", "reasoning", "tokens"), [(90, 0, 90), (90, 60, 30), (90, 300, 90)]
+)
+def test_b27_an_answer_never_costs_less_than_nothing(output, reasoning, tokens):
+    """Some providers report reasoning beside the output, not as a part of it."""
+    usage = {"input_tokens": 9, "output_tokens": output, "total_tokens": 9 + output}
+    details = {"output_token_details": {"reasoning": reasoning}}
+    assert answer_tokens(AIMessage("", usage_metadata={**usage, **details})) == tokens
 
 
 def test_b29_a_rough_counter_is_scaled_to_the_bill():
