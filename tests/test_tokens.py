@@ -297,6 +297,9 @@ class TestAgreement:
         assert kept == history[-3:]
 
 
+DATA = base64.b64encode(bytes(225_000)).decode()
+
+
 class TestContentIsCountedOnce:
     @ours_by_name
     def test_b20_an_image_has_a_price_whatever_its_size(
@@ -319,6 +322,26 @@ class TestContentIsCountedOnce:
         assert 1_000 <= counter.message(HumanMessage([block])) <= 10_000
         nested = ToolMessage([block], tool_call_id="c1")
         assert 1_000 <= counter.message(nested) <= 10_000
+
+    @pytest.mark.parametrize(
+        "block",
+        [
+            {"type": "image_generation_call", "id": "ig", "result": DATA},
+            {"type": "text-plain", "mime_type": "text/plain", "base64": DATA},
+            {
+                "type": "code_interpreter_call",
+                "outputs": [{"type": "image", "url": f"data:image/png;base64,{DATA}"}],
+            },
+            {"image": {"format": "png", "source": {"bytes": bytes(225_000)}}},
+            {"inline_data": {"mime_type": "image/png", "data": DATA}},
+        ],
+        ids=lambda block: str(next(iter(block.values())))[:20],
+    )
+    @ours_by_name
+    def test_b21_nor_is_data_in_a_block_of_a_providers_own(
+        self, counter: TokenCounter, block: dict[str, Any]
+    ) -> None:
+        assert 1_000 <= counter.message(AIMessage([block])) <= 3_000
 
     def test_b21_prices_can_be_set(self) -> None:
         prices = MediaPrices(image=85, file=12_000)
@@ -349,6 +372,21 @@ class TestContentIsCountedOnce:
         assert counter.message(twice) == counter.message(once)
         assert counter.text(PROSE_4000) <= counter.message(twice)
         assert counter.message(twice) <= counter.text(PROSE_4000) + 100
+
+    def test_b23_a_call_with_free_text_beside_its_call_counts_once(self) -> None:
+        """As OpenAI's custom tools answer."""
+        block = {
+            "type": "custom_tool_call",
+            "id": "ctc_1",
+            "call_id": "c1",
+            "name": "run",
+            "input": PROSE_4000,
+        }
+        made = [{"name": "run", "args": {"__arg1": PROSE_4000}, "id": "c1"}]
+        both = ScriptCounter().message(AIMessage([block], tool_calls=made))
+        assert both == ScriptCounter().message(AIMessage("", tool_calls=made))
+        alone = ScriptCounter().message(AIMessage([block]))
+        assert alone == pytest.approx(both, rel=0.05)
 
     def test_b23_4000_characters_of_arguments_are_about_1000_tokens(self) -> None:
         beside_text = AIMessage(

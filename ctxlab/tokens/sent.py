@@ -19,13 +19,15 @@ Choices, the same for every counter but LangChain's own rule:
   back to an OpenAI-compatible server.
 - Images, audio, files and video count at a price (`MediaPrices`), never by the length
   of their base64.
-- A block of an unknown type counts as its JSON, so nothing is free by accident.
+- A block of an unknown type counts as its JSON, so nothing is free by accident; bytes,
+  data URLs and long base64 in it are media.
 
 Left out here: prices (`script`) and tool schemas (`schemas`). Lesson:
 05_count_every_script.
 """
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -55,6 +57,7 @@ _MEDIA = {
     "image": "image",
     "image_url": "image",
     "input_image": "image",
+    "image_generation_call": "image",
     "audio": "audio",
     "input_audio": "audio",
     "video": "video",
@@ -62,10 +65,13 @@ _MEDIA = {
     "input_video": "video",
     "file": "file",
     "input_file": "file",
+    "text-plain": "file",
     "document": "file",
     "media": "file",
 }
 _CALLS = {"tool_use", "tool_call", "function_call", "server_tool_call"} | {
+    "custom_tool_call",
+    "tool_call_chunk",
     "invalid_tool_call",
     "server_tool_use",
     "mcp_tool_use",
@@ -89,6 +95,9 @@ _UNSENT = {
     "tool_call_id",
 }
 
+# Binary data in a block of an unknown type, as text.
+_DATA_URL = re.compile(r"data:(\w+)/[^,]{0,200};base64,")
+_BASE64, _LONG_TEXT = re.compile(r"[\w+/-]+=*\s*", re.ASCII), 4_000
 
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 
@@ -204,6 +213,8 @@ def _source(block: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _is_plain_text(block: Mapping[str, Any]) -> bool:
     """Tell whether a file block carries its text itself and is billed as text."""
+    if block.get("type") == "text-plain":
+        return block.get("text") is not None
     source = _source(block)
     return "text" in (source.get("source_type"), source.get("type"))
 
@@ -226,4 +237,22 @@ def _add_other(sent: Sent, block: Mapping[str, Any], known_ids: set[Any]) -> Non
         sent.media.append(_media_kind(block))
     else:
         kept = {key: value for key, value in block.items() if key not in _UNSENT}
-        sent.texts.append(to_json(kept))
+        sent.texts.append(to_json(_without_data(kept, sent.media)))
+
+
+def _without_data(value: Any, media: list[str]) -> Any:
+    """Return a value without the binary data in it, which becomes media."""
+    if isinstance(value, Mapping):
+        return {key: _without_data(item, media) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_data(item, media) for item in value]
+    if isinstance(value, str):
+        url = _DATA_URL.match(value)
+        if not url and not (len(value) > _LONG_TEXT and _BASE64.fullmatch(value)):
+            return value
+        media.append(_MEDIA.get(url[1], "file") if url else "file")
+        return ""
+    if isinstance(value, bytes | bytearray):
+        media.append("file")
+        return ""
+    return value
