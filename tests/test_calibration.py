@@ -54,6 +54,10 @@ def test_m8_first_aid_ignores_small_samples_and_caps_the_ratio():
     assert first_aid.fit([UsageSample(4_000, 8_000)]).tokenizer_scale == 2.0
 
 
+def test_m8_a_request_without_visible_tokens_has_no_ratio():
+    assert RatioCalibration(min_local=0).fit([UsageSample(0, 11_136)]) is None
+
+
 def test_m8_it_stays_a_rule_of_thumb():
     fit = CappedRatioCalibration().fit([UsageSample(4_000, 15_000)])
     assert fit.predict(12_000) == 45_000  # 11,000 + 12,000 in truth
@@ -153,6 +157,8 @@ def test_m11_a_sample_of_the_full_history_ruins_every_fit(calibration):
         ({"input_tokens": "900"}, None),
         ({"input_tokens": math.nan}, None),
         ({"input_tokens": 10**400}, None),
+        ({"input_tokens": 1e300}, None),
+        ({"input_tokens": 0.5}, None),
         ({"input_tokens": 900, "input_token_details": None}, 900),
         ({"input_tokens": 900, "output_tokens": 90, "total_tokens": 990}, 900),
         ("not a mapping", None),
@@ -179,7 +185,7 @@ def test_b32_inclusive_and_exclusive_cache_figures(tokens, details, billed):
 
 
 @pytest.mark.parametrize("calibration", ALL_FITS)
-@pytest.mark.parametrize("provider", [0, -1, math.nan, math.inf])
+@pytest.mark.parametrize("provider", [0, -1, math.nan, math.inf, 1e300])
 def test_b27_a_fit_ignores_samples_that_cannot_be_meant(calibration, provider):
     assert calibration.fit([]) is None
     assert calibration.fit([UsageSample(9_000, provider)]) is None

@@ -100,7 +100,7 @@ class RatioCalibration:
         ratios = [
             y / x
             for x, y, _ in usable_points(samples, fixed_tokens)
-            if x >= self.min_local
+            if x > 0 and x >= self.min_local
         ]
         if not ratios:
             return None

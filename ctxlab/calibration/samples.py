@@ -12,12 +12,11 @@ Left out here: output tokens, and where in a history samples stand (`chain`). Le
 07_fit_the_overhead.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-_LONGEST = 63  # bits of a count; longer integers overflow a float sooner or later
+_MOST = 2.0**63  # tokens; squares and sums of larger numbers overflow sooner or later
 Point = tuple[float, float, str]  # local tokens, provider tokens, fingerprint
 
 
@@ -77,7 +76,7 @@ def usable_input_tokens(usage: Mapping[str, Any] | None) -> int | None:
     if not isinstance(usage, Mapping):
         return None
     tokens = _number(usage.get("input_tokens"))
-    if tokens is None or tokens <= 0:
+    if tokens is None or tokens < 1:
         return None
     details = usage.get("input_token_details")
     if not details or not isinstance(details, Mapping):
@@ -89,11 +88,9 @@ def usable_input_tokens(usage: Mapping[str, Any] | None) -> int | None:
 
 def _number(value: Any) -> float | None:
     """Return a finite number, or None: True is no token count, nor is NaN."""
-    if type(value) is int:
-        return value if value.bit_length() <= _LONGEST else None
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
-    return value if math.isfinite(value) else None
+    return value if -_MOST < value < _MOST else None
 
 
 def usable_points(
@@ -110,6 +107,6 @@ def usable_point(sample: UsageSample, fixed_tokens: float | None) -> Point | Non
     # Without a fingerprint, 0 fixed tokens means "unknown", which moves nothing.
     if fixed_tokens is not None and (sample.fingerprint or sample.fixed_tokens):
         provider += fixed_tokens - sample.fixed_tokens
-    if 0 < provider < math.inf and 0 <= local < math.inf:  # false for NaN
+    if 0 < provider < _MOST and 0 <= local < _MOST:  # false for NaN
         return local, provider, sample.fingerprint
     return None
