@@ -117,6 +117,18 @@ async def test_b29_a_bill_of_a_request_that_was_edited_is_not_used(gone: bool) -
     assert agent.records[-1].estimate.signal == "reported"
 
 
+@pytest.mark.parametrize("broken", ["12", None, float("nan"), [1], 1e300])
+async def test_b27_a_broken_sample_in_a_checkpoint_breaks_no_call(broken: Any) -> None:
+    agent = Agent()
+    answer = await agent.ask("first")
+    for key in ("provider_input_tokens", "fixed_tokens"):
+        entry = {**answer.response_metadata["ctxlab"], key: broken}
+        changed = answer.model_copy(update={"response_metadata": {"ctxlab": entry}})
+        agent.graph.update_state(agent.thread, {"messages": [changed]})
+        await agent.ask("and now?")
+        assert 0 < agent.records[-1].estimate.effective < 10_000
+
+
 async def test_x1_time_travel_goes_back_to_the_view_of_that_time() -> None:
     agent = await compacted()
     history = list(agent.graph.get_state_history(agent.thread))

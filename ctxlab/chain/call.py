@@ -15,10 +15,11 @@ from langchain.agents.middleware import ModelRequest
 from langchain_core.messages import AIMessage, BaseMessage
 
 from ctxlab.calibration import Fit, usable_input_tokens
+from ctxlab.calibration.samples import usable_point
 from ctxlab.chain.merging import merged
 from ctxlab.chain.policy import Policy
 from ctxlab.chain.reasoning import not_thinking
-from ctxlab.chain.samples import entry_of
+from ctxlab.chain.samples import entry_of, sample_in
 from ctxlab.chain.threads import conversation_name
 from ctxlab.estimates import Estimate, estimate
 from ctxlab.records import Action, CallRecord, whole_parts
@@ -184,9 +185,8 @@ class Call:
 
         What was answered has fitted, so far more than the limit is a proxy's fancy.
         """
-        return self.believed(
-            usable_input_tokens(getattr(message, "usage_metadata", None))
-        )
+        usage = getattr(message, "usage_metadata", None)
+        return self.believed(usable_input_tokens(usage))
 
     def believed(self, billed: int | None) -> int | None:
         """Return a bill; None for one that is absurd."""
@@ -267,10 +267,11 @@ class Call:
                 continue
             if not self._extends(entry, index, live):
                 return None
-            billed = entry.get("provider_input_tokens") or self.bill_of(message)
+            sample = sample_in(entry)
+            point = sample and usable_point(sample, self.fixed.tokens)
+            billed = point[1] if point else self.bill_of(message)
             if billed:
-                moved = self.fixed.tokens - entry.get("fixed_tokens", self.fixed.tokens)
-                return float(billed + moved + self._since(index))
+                return billed + self._since(index)
         return None
 
     def _extends(self, entry: Mapping[str, Any], index: int, live: LiveView) -> bool:
