@@ -17,8 +17,7 @@ from ctxlab.calibration import (
     least_squares,
     usable_input_tokens,
 )
-from ctxlab.chain.call import answer_tokens
-from ctxlab.chain.samples import FitBook
+from ctxlab.chain.samples import FitBook, answer_tokens
 from ctxlab.history import HistoryMeter
 from ctxlab.tokens import ApproximateCounter
 

@@ -117,6 +117,18 @@ async def test_b29_a_bill_of_a_request_that_was_edited_is_not_used(gone: bool) -
     assert agent.records[-1].estimate.signal == "reported"
 
 
+async def test_b29_a_bill_from_before_a_summary_in_the_history_is_not_used() -> None:
+    """As LangChain's middleware leaves a history: a summary, then what it kept."""
+    usage = {"input_tokens": 90_000, "output_tokens": 9, "total_tokens": 90_009}
+    note = HumanMessage("Earlier …", additional_kwargs={"lc_source": "summarization"})
+    agent = Agent(overhead_tokens=0)
+    kept = AIMessage("Yes.", usage_metadata=usage)  # type: ignore[arg-type]
+    await agent.ask(note, kept, HumanMessage("And now?"))
+    assert agent.records[0].estimate.effective < 100
+    await agent.ask("and then?")
+    assert agent.records[-1].estimate.reported is not None
+
+
 @pytest.mark.parametrize("broken", ["12", None, float("nan"), [1], 1e300])
 async def test_b27_a_broken_sample_in_a_checkpoint_breaks_no_call(broken: Any) -> None:
     agent = Agent()

@@ -12,18 +12,18 @@ from functools import cached_property
 from typing import Any
 
 from langchain.agents.middleware import ModelRequest
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import BaseMessage
 
 from ctxlab.calibration import Fit, usable_input_tokens
 from ctxlab.calibration.samples import usable_point
 from ctxlab.chain.merging import merged
 from ctxlab.chain.policy import Policy
 from ctxlab.chain.reasoning import not_thinking
-from ctxlab.chain.samples import entry_of, sample_in
+from ctxlab.chain.samples import answer_tokens, entry_of, sample_in
 from ctxlab.chain.threads import conversation_name
 from ctxlab.estimates import Estimate, estimate
 from ctxlab.records import Action, CallRecord, whole_parts
-from ctxlab.summaries.labelled import language_by
+from ctxlab.summaries.labelled import is_summary, language_by
 from ctxlab.views import WHOLE_HISTORY, LiveView
 
 ANSWERS_TO_SEARCH = 32
@@ -271,7 +271,8 @@ class Call:
             point = sample and usable_point(sample, self.fixed.tokens)
             billed = point[1] if point else self.bill_of(message)
             if billed:
-                return billed + self._since(index)
+                older = not sample and self._summarised(index)
+                return None if older else billed + self._since(index)
         return None
 
     def _extends(self, entry: Mapping[str, Any], index: int, live: LiveView) -> bool:
@@ -282,19 +283,16 @@ class Call:
         sent: int | None = entry.get("local_input_tokens")
         return sent is None or sent == math.ceil(self._local(live, index))
 
+    def _summarised(self, index: int) -> bool:
+        """Return whether a summary, written into the history, stands before there.
+
+        An answer behind it that we did not see may be older than the summary (B29).
+        """
+        return any(map(is_summary, self.messages[:index]))
+
     def _since(self, index: int) -> float:
         """Return what an answer and everything behind it add, in provider tokens."""
         answer = answer_tokens(self.messages[index])
         if answer is None:
             answer = self.scale * self.history.tokens(index, index + 1)
         return answer + self.scale * self.history.tokens(index + 1)
-
-
-def answer_tokens(message: BaseMessage) -> float | None:
-    """Return what an answer will cost as history: its output less its reasoning."""
-    usage = message.usage_metadata if isinstance(message, AIMessage) else None
-    if not usage or not usage.get("output_tokens"):
-        return None
-    details = usage.get("output_token_details") or {}
-    less = usage["output_tokens"] - (details.get("reasoning") or 0)
-    return float(less if less >= 0 else usage["output_tokens"])  # reasoning is on top

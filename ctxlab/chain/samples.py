@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage
 
 from ctxlab.calibration import AnchoredCalibration, Calibration, Fit, UsageSample
 from ctxlab.calibration.anchored import AnchoredTrack
@@ -42,6 +42,16 @@ def sample_in(entry: Mapping[str, Any]) -> UsageSample | None:
 def sample_of(answer: BaseMessage) -> UsageSample | None:
     """Return the sample in an answer, if there is one."""
     return sample_in(entry_of(answer))
+
+
+def answer_tokens(message: BaseMessage) -> float | None:
+    """Return what an answer will cost as history: its output less its reasoning."""
+    usage = message.usage_metadata if isinstance(message, AIMessage) else None
+    if not usage or not usage.get("output_tokens"):
+        return None
+    details = usage.get("output_token_details") or {}
+    less = usage["output_tokens"] - (details.get("reasoning") or 0)
+    return float(less if less >= 0 else usage["output_tokens"])  # reasoning is on top
 
 
 def first_to_learn(answers: int) -> int:
