@@ -89,6 +89,7 @@ class TestTheCjkRule:
             "Ａ！￥",
             "豈",
             "々〇",
+            "︐︵🈶",
         ],
     )
     def test_m6_every_cjk_script_is_priced_as_cjk(self, characters: str) -> None:

@@ -27,7 +27,8 @@ from ctxlab.tokens.sent import sent_parts
 # Han with all extensions, kana, hangul, bopomofo, CJK punctuation, full-width forms.
 _CJK_RUNS = re.compile(
     "[\u1100-\u11ff\u2e80-\u2fff\u3000-\u9fff\ua960-\ua97f\uac00-\ud7ff"
-    "\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\U0001aff0-\U0001b16f"
+    "\uf900-\ufaff\ufe10-\ufe1f\ufe30-\ufe4f\uff00-\uffef"
+    "\U00016fe0-\U00016fff\U0001aff0-\U0001b16f\U0001f200-\U0001f2ff"
     "\U00020000-\U0003ffff]+"
 )
 
