@@ -23,7 +23,9 @@ from ctxlab.lab import (
 from ctxlab.lab.replay_results import state_fingerprint
 from ctxlab.middleware import RequestOnlySummarizationMiddleware
 from ctxlab.records import Compaction
+from ctxlab.settings.knobs import DEFAULT_TRIGGER
 from ctxlab.summaries import is_summary
+from tests.benchmarks.peers.truth import true_count
 from tests.well_formed import problems
 
 TRIGGER, KEEP, CHUNK, WINDOW = 24_000, 12_000, 6_000, 32_768
@@ -114,6 +116,25 @@ def test_x4_without_usage_and_without_a_profile_nothing_overflows() -> None:
     assert run.failed_turns == []
     assert all(exchange.error is None for exchange in run.exchanges)
     assert {record.estimate.signal for record in run.calls} == {"configured"}
+
+
+@pytest.mark.parametrize("name", ["chinese_chat", "chinese_support"])
+def test_x4_what_counting_misses_of_o200k_is_less_than_the_trigger_leaves(
+    name: str,
+) -> None:
+    pytest.importorskip("bpe_openai")
+    transcript = load_transcript(name)
+    writer = FactKeeper(transcript.facts, language="zh")
+    model = SimulatedChatModel(
+        context_window=65_536, usage=False, true_count=true_count()
+    )
+    run = replay(transcript, [RequestOnlySummarizationMiddleware(writer)], model)
+    assert all(exchange.error is None for exchange in run.exchanges)
+    shares = [
+        record.estimate.effective / exchange.input_tokens
+        for record, exchange in zip(run.calls, run.exchanges, strict=True)
+    ]
+    assert min(shares) > DEFAULT_TRIGGER[1] / 65_536 == 0.75
 
 
 def test_x2_only_one_summary_is_in_a_request() -> None:
