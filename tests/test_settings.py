@@ -93,6 +93,9 @@ EXAMPLES: list[dict[str, Any]] = [
     {"counter": "cjk", "cjk_chars_per_token": 1.5, "enabled": False},
     {"profile": "qwen", "model_name": "openai:gpt-x", "summary_prompt": "x {payload}"},
     {"use_reported_usage": False, "overhead_tokens": 0, "summary_chunk_tokens": 9},
+    # The defaults for 49,152 tokens, given beside another trigger or keep.
+    {"trigger": ("tokens", 40_000), "keep": ("tokens", 24_000)},
+    {"keep": ("tokens", 12_000), "overhead_tokens": 4_000},
 ]
 
 
