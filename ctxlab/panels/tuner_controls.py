@@ -132,7 +132,7 @@ class Controls:
 def _slider(name: str, value: int, least: int, most: int) -> Any:
     return widgets.IntSlider(
         value=value,
-        min=least,
+        min=min(least, value),
         max=max(most, value),
         step=max(1, 10 ** (len(str(max(most, value) // STEPS)) - 1)),
         description=name,
