@@ -79,6 +79,19 @@ def test_a_moved_knob_changes_picture_bill_and_sentence(panel):
     assert drawn == ["trigger", "keep", "limit"]
 
 
+def test_a_browser_that_rounds_the_start_moves_no_knob(talk):
+    panel = tuner(talk, window=WINDOW)
+    start, said = panel.settings(), repr(panel)
+    knobs = panel.controls
+    for slider in (knobs.trigger, knobs.keep, knobs.overhead):
+        steps = round((slider.value - slider.min) / slider.step)
+        slider.value = slider.min + steps * slider.step
+    assert (panel.settings(), repr(panel)) == (start, said)
+    knobs.trigger.value -= knobs.trigger.step
+    assert panel.settings().trigger[1] == knobs.trigger.value
+    assert tuner(talk, window=200_000).controls.keep.min == 1_000
+
+
 def test_contradicting_knobs_are_said_and_the_picture_stays(panel):
     before = panel.chart.sentence
     panel.controls.keep.value = panel.controls.trigger.value + 100
