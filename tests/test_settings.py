@@ -111,6 +111,8 @@ def test_m19_every_setting_survives_yaml_and_python(values: dict[str, Any]) -> N
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"triger": ("tokens", 1)}, "unknown setting 'triger'; known are enabled, trigger"),
     ({"trigger": ("words", 1)}, "trigger"),
+    ({"trigger": ("tokens", float("inf"))}, "tokens is inf; give a number"),
+    ({"keep": ("fraction", float("nan"))}, "fraction is nan; give a number"),
     ({"trigger": "often"}, "trigger is 'often'"),
     ({"trigger": ("tokens", 0)}, "tokens is 0; give a number above 0"),
     ({"trigger": ("tokens", -5)}, "above 0"),
