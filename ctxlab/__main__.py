@@ -36,8 +36,13 @@ def add_replay(commands: Any) -> None:
     )
     replay.add_argument("file", metavar="FILE", help="a path, or a transcript's name")
     replay.add_argument("--config", metavar="F", help="settings of the middleware")
-    for name, default in (("--window", 65_536), ("--overhead", 0)):
-        replay.add_argument(name, metavar="N", type=int, default=default, help="tokens")
+    replay.add_argument("--thread", metavar="ID", help="thread of a checkpoint file")
+    replay.add_argument(
+        "--window", metavar="N", type=int, default=65_536, help="tokens"
+    )
+    replay.add_argument(
+        "--overhead", metavar="N", type=int, help="tokens; default: as recorded"
+    )
     replay.add_argument("--without", action="store_true", help="without middleware")
     replay.add_argument("--json", action="store_true", help="print one JSON object")
     replay.set_defaults(run=run_replay)
@@ -51,6 +56,7 @@ def run_replay(arguments: argparse.Namespace) -> int:
     return run(
         arguments.file,
         config=arguments.config,
+        thread=arguments.thread,
         window=arguments.window,
         overhead=arguments.overhead,
         without=arguments.without,

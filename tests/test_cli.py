@@ -160,6 +160,23 @@ def test_defaults_are_a_window_of_65_536_tokens_and_no_overhead(capsys) -> None:
     assert (found["failed"], found["notable_calls"]) == (0, [])
 
 
+@pytest.mark.parametrize("name", ["greenhouse_openai_log.jsonl", "greenhouse.sqlite"])
+def test_recorded_usage_and_a_thread_give_the_figures_of_compare(name, capsys, config):
+    file = str(THREAD.parent / name)
+    arguments = [file, "--config", config, "--json"]
+    if name.endswith("sqlite"):
+        arguments += ["--thread", "bed-b12"]
+    assert main(["replay", *arguments]) == 0
+    lived = json.loads(capsys.readouterr().out)
+    assert main(["compare", *arguments]) == 0
+    row = json.loads(capsys.readouterr().out)[0]
+    same = [key for key in row if key in lived and key != "facts"]
+    assert {key: row[key] for key in same} == {key: lived[key] for key in same}
+    assert {"uncached_tokens", "cached_tokens", "peak_tokens", "calls"} <= set(same)
+    assert lived["overhead_tokens"] > 900
+    assert any(note.startswith("billed as recorded") for note in lived["notes"])
+
+
 def test_the_same_command_prints_the_same_bytes(capsys, config) -> None:
     arguments = ["replay", str(THREAD), *SMALL_WINDOW, "--config", config]
     said = []

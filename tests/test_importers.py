@@ -252,3 +252,47 @@ def test_x12_arguments_that_are_no_json_come_in_as_an_invalid_call():
 
     assert found.messages[0].invalid_tool_calls[0]["args"] == '{"a": '
     assert "calls whose arguments are no JSON object: 1" in found.notes
+
+
+def test_x12_a_line_of_jsonl_ends_at_a_newline_and_nowhere_else():
+    lines = (
+        '{"role": "user", "content": "a\u2028b\x85c"}\n{"role": "user", "content": ""}'
+    )
+    found = import_conversation(Source("log.jsonl", lines.encode()))
+    assert found.messages[0].text == "a\u2028b\x85c"
+
+
+def test_x12_the_old_single_call_of_openai_is_a_call():
+    call = {"name": "find", "arguments": '{"q": "x"}'}
+    chat = [
+        {"role": "system", "content": [{"type": "text", "text": None}]},
+        {"role": "user", "content": "Find x."},
+        {"role": "assistant", "content": None, "function_call": call},
+        {"role": "function", "name": "find", "content": "found"},
+    ]
+    found = import_conversation(Source("chat.json", json.dumps(chat).encode()))
+    assert found.system == ""
+    assert found.messages[1].tool_calls[0]["args"] == {"q": "x"}
+    assert found.messages[1].tool_calls[0]["id"] == found.messages[2].tool_call_id
+
+
+def test_x12_anthropic_blocks_beside_a_system_role_are_calls_and_results():
+    use = {"type": "tool_use", "id": "t1", "name": "find", "input": {"q": "x"}}
+    result = {"type": "tool_result", "tool_use_id": "t1", "content": "found"}
+    chat = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "Find x."},
+        {"role": "assistant", "content": [use]},
+        {"role": "user", "content": [result]},
+    ]
+    found = import_conversation(Source("chat.json", json.dumps(chat).encode()))
+    assert found.system == "Be brief."
+    assert [message.type for message in found.messages] == ["human", "ai", "tool"]
+
+
+def test_arguments_with_half_a_character_come_in_as_an_invalid_call():
+    call = {"id": "1", "function": {"name": "f", "arguments": '{"a": "\\ud83d"}'}}
+    chat = [{"role": "assistant", "content": "", "tool_calls": [call]}]
+    found = import_conversation(Source("chat.json", json.dumps(chat).encode()))
+    assert not found.messages[0].tool_calls
+    assert found.messages[0].invalid_tool_calls[0]["args"] == '{"a": "\\ud83d"}'

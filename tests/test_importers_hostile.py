@@ -53,7 +53,10 @@ def msgpack_state(*messages):
 
 
 def named(code, module, name, fields, method=None):
-    return ormsgpack.Ext(code, ormsgpack.packb((module, name, fields, method)))
+    packed = ormsgpack.packb(
+        (module, name, fields, method), option=ormsgpack.OPT_NON_STR_KEYS
+    )
+    return ormsgpack.Ext(code, packed)
 
 
 @pytest.mark.parametrize(
@@ -63,11 +66,24 @@ def named(code, module, name, fields, method=None):
         (b'[\n {"role": "user"', "f.json, line 2, column 17: expected JSON"),
         (b'{"role": "user", "content": "a"}\n{"role": ', "f.json, line 2, column 10"),
         (b"", "f.json, line 1, column 1: expected JSON"),
-        (b"\xff\xfe", "f.json: byte 0 is not UTF-8 text"),
+        (b"\xff\xfe", "f.json, line 1: byte 0 is not UTF-8 text"),
         (b"1" * 5_000, "f.json, line 1: expected JSON"),
         ({"hello": 1}, "expected one of: ctxlab transcript, LangGraph checkpoint"),
         ([], "f.json: the conversation holds no messages"),
         ([1, 2], "Got a JSON list"),
+        (
+            [HI, HI, {"content": "x"}],
+            "f.json, messages[2]: expected a message with a r",
+        ),
+        ({"messages": [HI, {"type": "ai"}]}, "f.json, messages[1]: expected a message"),
+        (b'{"role": "user", "content": "a"}\n\n{"text": "b"}', "f.json, line 3: expec"),
+        (b'{"role": "user"}\n{"role": "\\ud83d"}', "f.json, line 2, ['role']: half of"),
+        ([{**HI, "\ud83d": 1}], "f.json, [0]['key']: half of a surrogate pair"),
+        (
+            {"messages": [HI], "tools": [{"name": "f", "parameters": 1}]},
+            "tools[0].para",
+        ),
+        ([{"lc": 1, "type": "constructor", "id": ["langchain", []]}], "messages[0].id"),
     ],
 )
 def test_x12_a_broken_or_unknown_file_is_one_error_with_its_place(data, says):
@@ -83,6 +99,10 @@ def test_x12_a_broken_or_unknown_file_is_one_error_with_its_place(data, says):
         (
             [{"role": "assistant", "content": "", "tool_calls": [{"id": "1"}]}],
             "messages[0].tool_calls[0]: expected a call with a function",
+        ),
+        (
+            [{"role": "assistant", "content": "", "tool_calls": 5}],
+            "messages[0].tool_calls: expected a list of calls, got 5",
         ),
     ],
 )
@@ -142,6 +162,14 @@ def test_x12_classes_that_a_checkpoint_names_are_never_called(tmp_path, code):
     with pytest.raises(ValueError, match=r"evil.sqlite, thread 't', messages\[1\]"):
         load_transcript(path)
     assert not trap.exists()
+
+
+def test_x12_fields_that_have_no_name_are_refused(tmp_path):
+    human = "langchain_core.messages.human", "HumanMessage"
+    state = msgpack_state(named(5, *human, {1: 2, "content": "Hi"}))
+    path = checkpoint_file(tmp_path / "odd.sqlite", "msgpack", state)
+    with pytest.raises(ValueError, match=r"odd.sqlite, thread 't', messages\[0\]: exp"):
+        load_transcript(path)
 
 
 def test_x12_a_message_class_of_another_module_is_no_message(tmp_path):

@@ -93,6 +93,9 @@ EXAMPLES: list[dict[str, Any]] = [
     {"counter": "cjk", "cjk_chars_per_token": 1.5, "enabled": False},
     {"profile": "qwen", "model_name": "openai:gpt-x", "summary_prompt": "x {payload}"},
     {"use_reported_usage": False, "overhead_tokens": 0, "summary_chunk_tokens": 9},
+    # The defaults for 49,152 tokens, given beside another trigger or keep.
+    {"trigger": ("tokens", 40_000), "keep": ("tokens", 24_000)},
+    {"keep": ("tokens", 12_000), "overhead_tokens": 4_000},
 ]
 
 
@@ -108,6 +111,8 @@ def test_m19_every_setting_survives_yaml_and_python(values: dict[str, Any]) -> N
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"triger": ("tokens", 1)}, "unknown setting 'triger'; known are enabled, trigger"),
     ({"trigger": ("words", 1)}, "trigger"),
+    ({"trigger": ("tokens", float("inf"))}, "tokens is inf; give a number"),
+    ({"keep": ("fraction", float("nan"))}, "fraction is nan; give a number"),
     ({"trigger": "often"}, "trigger is 'often'"),
     ({"trigger": ("tokens", 0)}, "tokens is 0; give a number above 0"),
     ({"trigger": ("tokens", -5)}, "above 0"),

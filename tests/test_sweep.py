@@ -2,6 +2,7 @@
 
 import json
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import replace
 from multiprocessing import get_context
 
 import pytest
@@ -89,6 +90,26 @@ def test_a_stopped_sweep_goes_on_where_it_was(transcripts, done, tmp_path):
     assert steps[-1] == (6, 6)
     assert sweep(transcripts, GRID, window=WINDOW, resume=path).resumed == 6
     assert sweep(transcripts, GRID, window=WINDOW + 1, resume=path).resumed == 0
+
+
+def test_a_file_cut_inside_a_character_is_taken_up(tmp_path):
+    talk = replace(load_transcript("order_desk"), name="订单")
+    path = tmp_path / "sweep.jsonl"
+    grid = {"trigger": [("tokens", 9_000), ("tokens", 9_000), ("tokens", 8_000)]}
+    whole = sweep([talk], grid, window=WINDOW, resume=path)
+    assert len(whole.rows) == 2  # what the grid says twice is tried once
+    data = path.read_bytes()
+    path.write_bytes(data[: data.rindex("订".encode()) + 1])
+    again = sweep([talk], grid, window=WINDOW, resume=path)
+    assert (again.rows, again.resumed) == (whole.rows, 1)
+
+
+def test_rows_of_another_name_or_of_other_facts_are_not_taken_over(tmp_path):
+    talk = load_transcript("order_desk")
+    grid, path = {"trigger": [("tokens", 9_000)]}, tmp_path / "sweep.jsonl"
+    sweep([talk], grid, window=WINDOW, resume=path)
+    for other in (replace(talk, name="copy"), replace(talk, facts=())):
+        assert sweep([other], grid, window=WINDOW, resume=path).resumed == 0
 
 
 @pytest.mark.parametrize(

@@ -299,7 +299,7 @@ def test_a_file_that_is_not_utf8_says_which_byte(tmp_path):
     path = tmp_path / "old.json"
     path.write_bytes("订单".encode("gbk"))
 
-    with pytest.raises(ValueError, match=r"old\.json: byte 0 is not UTF-8 text"):
+    with pytest.raises(ValueError, match=r"old\.json, line 1: byte 0 is not UTF-8"):
         load_transcript(path)
 
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 from langchain.agents import create_agent
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage
 
 from ctxlab import RequestOnlySummarizationMiddleware, Settings
 from ctxlab.__main__ import main
@@ -79,6 +79,19 @@ def test_a_moved_knob_changes_picture_bill_and_sentence(panel):
     assert drawn == ["trigger", "keep", "limit"]
 
 
+def test_a_browser_that_rounds_the_start_moves_no_knob(talk):
+    panel = tuner(talk, window=WINDOW)
+    start, said = panel.settings(), repr(panel)
+    knobs = panel.controls
+    for slider in (knobs.trigger, knobs.keep, knobs.overhead):
+        steps = round((slider.value - slider.min) / slider.step)
+        slider.value = slider.min + steps * slider.step
+    assert (panel.settings(), repr(panel)) == (start, said)
+    knobs.trigger.value -= knobs.trigger.step
+    assert panel.settings().trigger[1] == knobs.trigger.value
+    assert tuner(talk, window=200_000).controls.keep.min == 1_000
+
+
 def test_contradicting_knobs_are_said_and_the_picture_stays(panel):
     before = panel.chart.sentence
     panel.controls.keep.value = panel.controls.trigger.value + 100
@@ -102,6 +115,39 @@ def test_a_full_replay_shows_the_panels_figures(panel, talk):
     assert figure(panel, "uncached tokens") == f"{proof['uncached_tokens']:,}"
     assert figure(panel, "peak") == f"{proof['peak_tokens']:,}"
     assert panel.first.calls == lived.calls
+
+
+def test_a_window_without_room_beside_the_bill_is_said_and_the_picture_stays():
+    usage = {"input_tokens": 9_000, "output_tokens": 1, "total_tokens": 9_001}
+    talk = Transcript([HumanMessage("Hi"), AIMessage("Hello", usage_metadata=usage)])
+    panel = tuner(talk, window=65_536)
+    before = repr(panel)
+    panel.controls.window.value = 8_192
+    assert "no room is left; choose a larger window" in panel.said.value
+    panel.beside.value = "nothing"
+    assert repr(panel).startswith(before)
+    assert panel.second.what_if.model.context_window == 65_536
+    with pytest.raises(ValueError, match="no room is left"):
+        panel.export()
+    panel.controls.window.value = 16_384
+    assert "window 16,384" in repr(panel)
+    with pytest.raises(ValueError, match="no room is left"):
+        tuner(talk, window=8_000)
+
+
+def test_settings_that_have_no_knob_or_stand_below_it_go_home_too(talk):
+    given = Settings(
+        trigger=("tokens", 900),
+        summary_chunk_tokens=300,
+        counter="cjk",
+        cjk_chars_per_token=0.5,
+        model_name="openai:own",
+        summary_prompt="Sum up: {payload}",
+        max_input_tokens=WINDOW,
+    )
+    panel = tuner(talk, window=WINDOW, settings=given)
+    assert panel.settings() == given == Settings.from_yaml(panel.to_yaml())
+    assert repr(given.model_name) in panel.to_python()
 
 
 def test_exports_load_again_and_the_report_needs_no_network(panel):

@@ -62,6 +62,27 @@ def assert_same(transcript, settings, *, rules=None, **prices):
     return tried
 
 
+@pytest.mark.parametrize("answered", [True, False])
+@pytest.mark.parametrize("beside", [True, False])
+def test_calls_whose_arguments_are_broken_are_lived_as_in_a_replay(answered, beside):
+    """LangChain writes a result for such a call, where the recording has none."""
+    broken = {"name": "find", "args": "{cut", "id": "b", "error": "cut"}
+    whole = {"name": "read", "args": {}, "id": "a"} if beside else None
+    asks = AIMessage(
+        "",
+        tool_calls=[whole] if whole else [],
+        invalid_tool_calls=[{**broken, "type": "invalid_tool_call"}],
+    )
+    results = [ToolMessage("text " * 90, tool_call_id="a")] if beside else []
+    results += [ToolMessage("no", tool_call_id="b")] if answered else []
+    turn = [HumanMessage("word " * 200), asks, *results, AIMessage("Done. " * 99)]
+    talk = Transcript(turn * 4, imported=True)
+    for trigger in (300, 40_000):
+        small = Settings(trigger=("tokens", trigger), keep=("tokens", 200))
+        assert_same(talk, small, window=3_000)
+    assert fingerprint(replay(talk)) == fingerprint(replay(talk))
+
+
 @pytest.mark.parametrize("settings", SETTINGS)
 @pytest.mark.parametrize("name", ["tool_loop", "mixed_scripts", "harbour_export"])
 def test_x12_a_what_if_equals_a_full_replay_call_by_call(transcripts, name, settings):

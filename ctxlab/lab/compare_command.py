@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ctxlab.lab.replay_command import (
+    billing,
     check_sizes,
     one_line,
     progress_on,
@@ -91,14 +92,6 @@ def run(
     for note in transcript.notes:
         print(f"note: {note}")
     return 0
-
-
-def billing(transcript: Transcript, overhead: int | None) -> Suggestion:
-    """Return how to bill a transcript: as its usage suggests, or as given."""
-    if overhead is None:
-        return suggested(transcript)
-    note = f"overhead {overhead:,} as given"
-    return Suggestion(overhead, profile=suggested(transcript).profile, note=note)
 
 
 def compared(

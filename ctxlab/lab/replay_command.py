@@ -25,6 +25,7 @@ from ctxlab.budgets import budget_for
 from ctxlab.lab.replay_report import examine, middleware_for
 from ctxlab.lab.replays import Progress
 from ctxlab.lab.transcripts import Transcript, load_transcript
+from ctxlab.lab.what_ifs.suggested import Suggestion, suggested
 from ctxlab.settings import Settings
 
 LISTED_FAILURES = 5
@@ -37,8 +38,9 @@ def run(
     file: str,
     *,
     config: str | None,
+    thread: str | None,
     window: int,
-    overhead: int,
+    overhead: int | None,
     without: bool,
     as_json: bool,
     table: Callable[[Rows], Any],
@@ -48,16 +50,19 @@ def run(
     Args:
         file: Path of a conversation, or name of a transcript.
         config: Path of a YAML file with settings; None for the defaults.
+        thread: Thread of a checkpoint file.
         window: Most input tokens of a request.
-        overhead: Tokens billed on every request for what is not in it.
+        overhead: Tokens billed on every request; None takes what the recorded usage
+            suggests.
         without: Replay without the middleware.
         as_json: Print one JSON object.
         table: Aligns rows under headings.
     """
     try:
-        check_sizes(window, overhead)
         settings = settings_from(config)
-        transcript = load_transcript(file)
+        transcript = load_transcript(file, thread_id=thread)
+        bill = billing(transcript, overhead)
+        check_sizes(window, bill.overhead)
         check_settings(transcript, settings)
     except (ValueError, OSError) as error:
         print(f"replay: {one_line(error)}", file=sys.stderr)
@@ -70,9 +75,12 @@ def run(
             transcript,
             None if without else settings,
             window=window,
-            overhead=overhead,
+            overhead=bill.overhead,
+            scale=bill.scale,
             progress=progress,
         )
+    if (bill.overhead, bill.scale) != (overhead or 0, 1.0):
+        report["notes"].append(bill.note)
     if as_json:
         print(json.dumps(report, ensure_ascii=False, indent=1))
     else:
@@ -84,6 +92,14 @@ def one_line(error: Exception | str, most: int | None = None) -> str:
     """Return a text on one line, cut to `most` characters."""
     text = " ".join(str(error).split())
     return text if most is None or len(text) <= most else text[: most - 1] + "…"
+
+
+def billing(transcript: Transcript, overhead: int | None) -> Suggestion:
+    """Return how to bill a transcript: as its usage suggests, or as given."""
+    if overhead is None:
+        return suggested(transcript)
+    note = f"overhead {overhead:,} as given"
+    return Suggestion(overhead, profile=suggested(transcript).profile, note=note)
 
 
 def check_sizes(window: int, overhead: int) -> None:

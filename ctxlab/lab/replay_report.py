@@ -20,6 +20,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, HumanMessage
 
 from ctxlab.lab.replays import Progress, Replay, replay, state_fingerprint
+from ctxlab.lab.simulated import SimulatedChatModel
 from ctxlab.lab.transcripts import Transcript
 from ctxlab.lab.writers import FactKeeper
 from ctxlab.middleware import RequestOnlySummarizationMiddleware
@@ -56,6 +57,7 @@ def examine(
     *,
     window: int,
     overhead: int = 0,
+    scale: float = 1.0,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Replay a conversation and return its figures as plain JSON values.
@@ -65,6 +67,7 @@ def examine(
         settings: Settings of the middleware; None replays without it.
         window: Most input tokens of a request.
         overhead: Tokens billed on every request for what is not in it.
+        scale: Billed tokens for each token of the true count.
         progress: Called with (turn, number of turns) after each turn.
     """
     middleware, keeper = middleware_for(transcript, settings)
@@ -74,8 +77,7 @@ def examine(
     lived = replay(
         transcript,
         middleware,
-        window=window,
-        overhead=overhead,
+        SimulatedChatModel(context_window=window, fixed_overhead=overhead, scale=scale),
         summary_model=keeper,
         progress=ledger.turn_ends,
     )
@@ -88,6 +90,7 @@ def examine(
         "transcript": transcript.name,
         "window_tokens": window,
         "overhead_tokens": overhead,
+        "scale": scale,
         "settings": settings.model_dump(mode="json") if settings else None,
         **figures(lived, keeper),
         **prediction(lived.calls),

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage
 
 from ctxlab.lab.billing import Exchange
 from ctxlab.lab.sent import as_json
@@ -29,11 +29,18 @@ class FailedTurn(NamedTuple):
 def state_fingerprint(messages: Sequence[BaseMessage]) -> list[tuple[Any, ...]]:
     """Return what must be equal in two checkpoints: usage and metadata left out.
 
-    A tuple per message: id, type, content, tool calls, call id, name, status.
+    A tuple per message: id, type, content, tool calls, call id, name, status. Left
+    out is the id of a result of an invalid call: LangChain writes it, anew each time.
     """
+    invalid = {
+        call["id"]
+        for message in messages
+        if isinstance(message, AIMessage)
+        for call in message.invalid_tool_calls
+    }
     return [
         (
-            message.id,
+            message.id if getattr(message, "tool_call_id", "") not in invalid else None,
             message.type,
             as_json(message.content),
             as_json(getattr(message, "tool_calls", [])),

@@ -180,6 +180,8 @@ def _combinations(grid: Grid, window: int) -> tuple[list[dict[str, Any]], list[s
     possible, skipped = [], []
     for values in itertools.product(*grid.values()):
         chosen = dict(zip(grid, values, strict=True))
+        if chosen in possible:
+            continue
         try:
             Settings(**{"max_input_tokens": window, **chosen})
         except ValueError as error:
@@ -195,7 +197,9 @@ def _content(transcript: Transcript) -> str:
     digest = hashlib.blake2b(digest_size=12)
     for message in transcript.messages:
         digest.update(message_digest(message))
-    digest.update(json.dumps([transcript.system, *transcript.tools]).encode())
+    facts = [fact.model_dump() for fact in transcript.facts]
+    told = [transcript.name, transcript.language, facts]
+    digest.update(json.dumps([transcript.system, *transcript.tools, told]).encode())
     return digest.hexdigest()
 
 
@@ -216,9 +220,9 @@ def _read(path: str | Path | None) -> dict[str, Row]:
     if path is None or not Path(path).is_file():
         return {}
     rows = {}
-    for line in Path(path).read_text(encoding="utf-8").splitlines():
+    for line in Path(path).read_bytes().split(b"\n"):
         try:
-            row = json.loads(line)
+            row = json.loads(line)  # cut off inside a character: a ValueError, too
             rows[row["key"]] = row
         except (ValueError, TypeError, KeyError):
             continue

@@ -71,15 +71,26 @@ class Controls:
     def knobs(self) -> Knobs:
         """Return where the knobs stand."""
         return self.start.changed(
-            trigger=self.trigger.value,
-            keep=self.keep.value,
+            trigger=self._stands_at("trigger"),
+            keep=self._stands_at("keep"),
             window=self.window.value,
             counter=self.counter.value,
             shorten=self.shorten.value,
-            chunk=self.chunk.value,
-            overhead=self.overhead.value,
+            chunk=self._stands_at("chunk"),
+            overhead=self._stands_at("overhead"),
             reported=self.reported.value,
         )
+
+    def _stands_at(self, name: str) -> int:
+        """Return the value of a slider.
+
+        A browser shows the start at the nearest step, and may send that back unasked:
+        it stands for the start.
+        """
+        slider, start = getattr(self, name), getattr(self.start, name)
+        value: int = slider.value
+        is_step = (value - slider.min) % slider.step == 0
+        return start if is_step and 2 * abs(value - start) <= slider.step else value
 
     def prices(self) -> Rates:
         """Return the rates as they stand."""
@@ -130,11 +141,13 @@ class Controls:
 
 
 def _slider(name: str, value: int, least: int, most: int) -> Any:
+    step = max(1, 10 ** (len(str(max(most, value) // STEPS)) - 1))
+    least = -(-least // step) * step  # so that the steps are round numbers
     return widgets.IntSlider(
         value=value,
-        min=least,
+        min=min(least, value),
         max=max(most, value),
-        step=max(1, 10 ** (len(str(max(most, value) // STEPS)) - 1)),
+        step=step,
         description=name,
         layout=WIDE,
         style=STYLE,

@@ -10,7 +10,8 @@ Left out: triggers in messages and fractions (write them into the YAML). Lesson:
 12_tune_on_a_transcript.
 """
 
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from ctxlab.budgets import budget_for
@@ -20,6 +21,10 @@ from ctxlab.settings import Settings
 
 COUNTERS = ("script", "cjk", "approximate")
 SHORTEN = (None, 500, 1_000, 2_000, 4_000, 8_000)
+WITHOUT_KNOB = (
+    *("enabled", "cjk_chars_per_token", "latin_chars_per_token"),
+    *("model_name", "summary_prompt"),
+)
 MODEL = '"provider:your-summary-model"'
 
 
@@ -37,6 +42,7 @@ class Knobs:
         overhead: Assumed for what cannot be counted, until the first bill.
         reported: Learn from the provider's bills.
         profile: Weights of the script counter.
+        others: Settings that have no knob; they go into every export.
     """
 
     trigger: int = 49_152
@@ -48,6 +54,7 @@ class Knobs:
     overhead: int = 4_000
     reported: bool = True
     profile: str = "generic"
+    others: Mapping[str, Any] = field(default_factory=dict)
 
     def changed(self, **changes: Any) -> "Knobs":
         """Return knobs with some of them moved."""
@@ -60,6 +67,7 @@ class Knobs:
             ValueError: They contradict each other.
         """
         return Settings(
+            **self.others,
             trigger=("tokens", self.trigger),
             keep=("tokens", self.keep),
             summary_chunk_tokens=self.chunk,
@@ -70,8 +78,17 @@ class Knobs:
             max_input_tokens=self.window,
         )
 
-    def fault(self) -> str:
-        """Return what is wrong with the knobs; "" when nothing is."""
+    def fault(self, billed: int = 0) -> str:
+        """Return what is wrong with the knobs; "" when nothing is.
+
+        Args:
+            billed: Tokens that the provider bills beside the messages of a request.
+        """
+        if self.window <= billed:
+            return (
+                f"window is {self.window:,} tokens and {billed:,} are billed on every "
+                "request beside its messages: no room is left; choose a larger window"
+            )
         try:
             self.settings()
         except ValueError as error:
@@ -150,4 +167,5 @@ def first_knobs(settings: Settings | None, window: int, bill: Suggestion) -> Kno
         overhead=settings.overhead_tokens,
         reported=settings.use_reported_usage,
         profile=settings.profile,
+        others={name: getattr(settings, name) for name in WITHOUT_KNOB},
     )

@@ -66,6 +66,7 @@ class Tuner(widgets.VBox):  # type: ignore[misc]
         self.figures, self.detail = widgets.HTML(), widgets.HTML()
         self.said, self.caption = widgets.HTML(), widgets.HTML()
         self._tried: Knobs | None = self.controls.knobs()
+        self._window = start.window  # of the pictures; a knob may stand at a fault
         self.first = self._try(start.configuration())
         self.second: Side | None = None
         lines = start.lines()
@@ -111,6 +112,8 @@ class Tuner(widgets.VBox):  # type: ignore[misc]
             ValueError: The knobs contradict each other.
         """
         knobs = self.controls.knobs()
+        if fault := knobs.fault(self.bill.overhead):
+            raise ValueError(fault)
         texts = (knobs.to_yaml(), knobs.to_python(), self.report())
         paths = [self.folder / name for name in EXPORTS]
         for path, text in zip(paths, texts, strict=True):
@@ -129,7 +132,7 @@ class Tuner(widgets.VBox):  # type: ignore[misc]
             charts={
                 side.configuration.name: timeline(
                     side.calls,
-                    lines=lines_of(side.configuration.settings, knobs.window),
+                    lines=lines_of(side.configuration.settings, self._window),
                 )
                 for side in sides
             },
@@ -138,8 +141,7 @@ class Tuner(widgets.VBox):  # type: ignore[misc]
         )
 
     def __repr__(self) -> str:
-        knobs = self.controls.knobs()
-        lines = lines_of(self.first.configuration.settings, knobs.window)
+        lines = lines_of(self.first.configuration.settings, self._window)
         levels = ", ".join(
             f"{name if name != 'limit' else 'window'} {level:,}"
             for name, level in lines.items()
@@ -153,21 +155,21 @@ class Tuner(widgets.VBox):  # type: ignore[misc]
         return with_sentence(super()._repr_mimebundle_(**kwargs), repr(self))
 
     def _try(self, configuration: Configuration) -> Side:
-        window = self.controls.knobs().window
-        return Side.tried(self.transcript, configuration, window, self.bill)
+        return Side.tried(self.transcript, configuration, self._window, self.bill)
 
     def _moved(self) -> None:
         """Try what the knobs say now; keep the picture when that is impossible."""
         knobs = self.controls.knobs()
         if knobs == self._tried:  # a browser may tell twice
             return
-        if fault := knobs.fault():
+        if fault := knobs.fault(self.bill.overhead):
             self._tried = None
             self._say_fault(fault)
             return
         self._tried = knobs
         self.said.value = ""
-        window_moved = knobs.window != self.first.what_if.model.context_window
+        window_moved = knobs.window != self._window
+        self._window = knobs.window
         self.first = self._try(knobs.configuration())
         self.chart.show(self.first.calls, knobs.lines())
         if window_moved and self.second:
@@ -175,7 +177,7 @@ class Tuner(widgets.VBox):  # type: ignore[misc]
         self._say_all()
 
     def _beside_changed(self) -> None:
-        name, knobs = self.beside.value, self.controls.knobs()
+        name = self.beside.value
         if name == ALONE:
             self._set_beside(None)
         elif name == HELD:
@@ -183,12 +185,12 @@ class Tuner(widgets.VBox):  # type: ignore[misc]
             self._set_beside(Configuration("held", now.settings, now.rules))
         else:
             profile = self.bill.profile
-            self._set_beside(preset(name, window=knobs.window, profile=profile))
+            self._set_beside(preset(name, window=self._window, profile=profile))
         self._say_all()
 
     def _set_beside(self, configuration: Configuration | None) -> None:
         """Try a second configuration on the same window, or take it away."""
-        window = self.controls.knobs().window
+        window = self._window
         if configuration and configuration.settings:
             told = {"max_input_tokens": window}
             settings = configuration.settings.model_copy(update=told)
@@ -287,7 +289,11 @@ def tuner(
         folder: Where exports are written.
 
     Raises:
-        ValueError: Settings that the knobs cannot show: sizes in messages or fractions.
+        ValueError: Settings that the knobs cannot show (sizes in messages or
+            fractions), or a window without room for a message.
     """
     bill = suggested(transcript)
-    return Tuner(transcript, first_knobs(settings, window, bill), bill, rates, folder)
+    start = first_knobs(settings, window, bill)
+    if fault := start.fault(bill.overhead):
+        raise ValueError(fault)
+    return Tuner(transcript, start, bill, rates, folder)

@@ -170,10 +170,14 @@ class Settings(BaseModel):
         True
         """
         defaults = type(self)()
+        chosen = {n: v for n, v in self if v != getattr(defaults, n)}
+        # Left out, these follow another trigger or keep: then they are spelled out.
+        beside = {"trigger", "keep"} & set(chosen)
+        follow = ("keep", "overhead_tokens") if beside else ()
         lines = [
             f"    {name}={value!r},\n"
             for name, value in self
-            if value != getattr(defaults, name)
+            if name in chosen or name in follow
         ]
         return f"Settings(\n{''.join(lines)})" if lines else "Settings()"
 

@@ -5,6 +5,7 @@
 """
 
 from collections.abc import Mapping
+from math import inf, isfinite
 from typing import Any, Literal
 
 Unit = Literal["tokens", "messages", "fraction"]
@@ -18,7 +19,8 @@ def size_of(value: Any) -> Any:
         value = (value["type"], value["value"])
     if isinstance(value, (tuple, list)) and len(value) == 2:
         unit, amount = value
-        if isinstance(unit, str) and isinstance(amount, (int, float)):
+        number = isinstance(amount, (int, float)) and isfinite(amount)
+        if isinstance(unit, str) and number:
             return unit, int(amount) if unit != "fraction" else float(amount)
     return value
 
@@ -61,13 +63,15 @@ def smallest_tokens(trigger: Any) -> float | None:
         item.get("tokens") if isinstance(item, dict) else amount_in(item, "tokens")
         for item in items
     ]
-    sizes = [size for size in found if isinstance(size, (int, float)) and size > 0]
+    sizes = [
+        size for size in found if isinstance(size, (int, float)) and 0 < size < inf
+    ]
     return min(sizes, default=None)
 
 
 def check_size(unit: Unit, amount: float) -> None:
     """Raise ValueError if a size cannot be meant."""
-    if amount <= 0:
+    if not 0 < amount < inf:
         raise ValueError(f"{unit} is {amount}; give a number above 0")
     if unit == "fraction" and amount > 1:
         raise ValueError(f"fraction is {amount}; give a share of the window, 0 to 1")

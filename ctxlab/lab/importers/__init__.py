@@ -21,10 +21,11 @@ from ctxlab.lab.importers.checkpoints import is_checkpoint_file, read_checkpoint
 from ctxlab.lab.importers.conversation import (
     Conversation,
     Importer,
+    expected,
     one_line,
     tools_from_calls,
 )
-from ctxlab.lab.importers.langchain import is_langchain, read_langchain
+from ctxlab.lab.importers.langchain import is_langchain, listed, read_langchain
 from ctxlab.lab.importers.openai import is_openai, read_openai
 from ctxlab.lab.importers.source import Source
 
@@ -55,11 +56,23 @@ def import_conversation(source: Source) -> Conversation:
     for importer in IMPORTERS:
         if importer.matches(source):
             return importer.read(source)
+    _check_alike(source)
     known = ", ".join(["ctxlab transcript", *(each.name for each in IMPORTERS)])
     raise ValueError(
         f"{source.name}: no conversation found; expected one of: {known}. "
         f"Got {_looks_like(source.json)}"
     )
+
+
+def _check_alike(source: Source) -> None:
+    """Name the message that is unlike the others, if that is all that is wrong."""
+    records = listed(source.json)
+    for key in ("role", "type"):
+        has = [isinstance(each, dict) and key in each for each in records or ()]
+        if any(has) and not all(has):
+            at = has.index(False)
+            what = f"a message with a {key}, as the others have one"
+            raise expected(source.place(at), what, records[at])
 
 
 def _looks_like(value: Any) -> str:

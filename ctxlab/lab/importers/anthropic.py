@@ -19,7 +19,13 @@ Left out: the provider's own tools (their blocks stay as they are). Lesson:
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolMessage,
+)
 from pydantic import ValidationError
 
 from ctxlab.lab.importers.conversation import (
@@ -28,14 +34,17 @@ from ctxlab.lab.importers.conversation import (
     conversation_of,
     expected,
     one_line,
+    split_system,
     text_of,
+    tool_of,
     usage_from,
 )
 from ctxlab.lab.importers.logs import has_roles, newest_log
 from ctxlab.lab.importers.source import Source
 
 ROLES = ("user", "assistant")
-BLOCKS = ("tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use")
+CALLS = ("tool_use", "tool_result")
+BLOCKS = (*CALLS, "thinking", "redacted_thinking", "server_tool_use")
 NO_SYSTEM = "system prompt unknown: the request holds none"
 
 
@@ -44,8 +53,11 @@ def is_anthropic(source: Source) -> bool:
     if source.is_database or not has_roles(source.json):
         return False
     log = newest_log(source)
-    if any(record.get("role") not in ROLES for record in log.records):
+    roles = [record.get("role") for record in log.records]
+    if any(role not in (*ROLES, "system") for role in roles):
         return False
+    if "system" in roles:  # as some proxies write it; nobody else has these blocks
+        return any(_has_blocks(record, CALLS) for record in log.records)
     tools = log.request.get("tools") or []
     has_schemas = isinstance(tools, list) and any(
         isinstance(tool, Mapping) and "input_schema" in tool for tool in tools
@@ -67,7 +79,8 @@ def read_anthropic(source: Source) -> Conversation:
         for message in messages_from(record, log.place(at))
     ]
     tools = [tool_from(tool, at, source) for at, tool in enumerate(log.tools)]
-    system = text_of(log.request.get("system"), f"{source.name}, system")
+    leading, messages = split_system(messages)
+    system = text_of(log.request.get("system"), f"{source.name}, system") or leading
     found = conversation_of(messages, tools, system, NO_SYSTEM)
     found.notes.extend(log.notes)
     return found
@@ -92,6 +105,9 @@ def messages_from(record: Mapping[str, Any], place: str) -> Iterator[BaseMessage
         if record["role"] == "assistant":
             yield _answer(record, blocks, place)
             return
+        if record["role"] == "system":
+            yield SystemMessage(text_of(content, place))
+            return
         for at, block in enumerate(blocks):
             if block["type"] == "tool_result":
                 yield _result(block, f"{place}.content[{at}]")
@@ -110,11 +126,7 @@ def tool_from(tool: Any, at: int, source: Source) -> dict[str, Any]:
     """
     if not isinstance(tool, Mapping) or not isinstance(tool.get("name"), str):
         raise expected(f"{source.name}, tools[{at}]", "a tool with a name", tool)
-    return {
-        "name": tool["name"],
-        "description": str(tool.get("description") or ""),
-        "parameters": tool.get("input_schema") or {"type": "object", "properties": {}},
-    }
+    return tool_of(tool, "input_schema", f"{source.name}, tools[{at}]")
 
 
 def plain(blocks: list[Any]) -> Any:
@@ -159,8 +171,8 @@ def _result(block: Mapping[str, Any], place: str) -> ToolMessage:
     )
 
 
-def _has_blocks(record: Mapping[str, Any]) -> bool:
+def _has_blocks(record: Mapping[str, Any], kinds: tuple[str, ...] = BLOCKS) -> bool:
     content = record.get("content")
     return isinstance(content, list) and any(
-        isinstance(block, Mapping) and block.get("type") in BLOCKS for block in content
+        isinstance(block, Mapping) and block.get("type") in kinds for block in content
     )

@@ -19,7 +19,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
 from pydantic import ValidationError
 
-from ctxlab.lab.importers.source import MAX_MESSAGES, Source
+from ctxlab.lab.importers.source import MAX_MESSAGES, Source, check_values
 
 
 @dataclass
@@ -90,7 +90,7 @@ def text_of(content: Any, place: str) -> str:
     if content is None or isinstance(content, str):
         return content or ""
     if isinstance(content, list) and all(isinstance(b, dict | str) for b in content):
-        texts = [b if isinstance(b, str) else str(b.get("text", "")) for b in content]
+        texts = [b if isinstance(b, str) else str(b.get("text") or "") for b in content]
         return "\n\n".join(filter(None, texts))
     raise expected(f"{place}.content", "text or a list of blocks", content)
 
@@ -141,11 +141,28 @@ def _number(usage: Mapping[str, Any], name: str) -> int:
     return max(0, int(value)) if usable and value is not None else 0
 
 
+def tool_of(tool: Mapping[str, Any], schema: str, place: str) -> dict[str, Any]:
+    """Return a named tool as name, description and parameters.
+
+    Raises:
+        ValueError: Its schema, under this key, is no object.
+    """
+    parameters = tool.get(schema) or {"type": "object", "properties": {}}
+    if not isinstance(parameters, dict):
+        raise expected(f"{place}.{schema}", "a JSON schema", parameters)
+    return {
+        "name": tool["name"],
+        "description": str(tool.get("description") or ""),
+        "parameters": parameters,
+    }
+
+
 def arguments(text: Any) -> dict[str, Any] | None:
     """Return the arguments of a call, given as an object or as its JSON; else None."""
     if isinstance(text, str):
         try:
             text = json.loads(text or "{}")
+            check_values(text, "arguments")
         except (ValueError, RecursionError):
             return None
     return text if isinstance(text, dict) else None

@@ -106,7 +106,8 @@ def as_record(record: Mapping[str, Any], place: str) -> dict[str, Any]:
     """
     if "lc" in record:
         name: Any = record.get("id")
-        known = isinstance(name, list) and name[:1] in HOMES and name[-1] in CLASSES
+        known = isinstance(name, list) and name[:1] in HOMES
+        known = known and isinstance(name[-1], str) and name[-1] in CLASSES
         if not known or record["type"] != "constructor":
             raise expected(f"{place}.id", "a message class of langchain", name)
         return {**_mapping(record, "kwargs", place), "type": CLASSES[name[-1]]}
@@ -132,6 +133,8 @@ def message_from(record: Mapping[str, Any], place: str) -> BaseMessage:
         for key, value in record.items()
         if value is not None and key not in DROPPED
     }
+    if not all(isinstance(key, str) for key in given):  # msgpack takes any key
+        raise expected(place, "the fields of a message", dict(given))
     given["type"] = kind
     given.setdefault("content", "")
     refuse_objects(given.values(), place)

@@ -35,6 +35,7 @@ from ctxlab.lab.importers.conversation import (
     one_line,
     split_system,
     text_of,
+    tool_of,
     usage_from,
 )
 from ctxlab.lab.importers.logs import has_roles, newest_log
@@ -101,16 +102,12 @@ def tool_from(tool: Any, at: int, source: Source) -> dict[str, Any]:
     schema = tool.get("function", tool) if isinstance(tool, Mapping) else None
     if not isinstance(schema, Mapping) or not isinstance(schema.get("name"), str):
         raise expected(f"{source.name}, tools[{at}]", "a function with a name", tool)
-    return {
-        "name": schema["name"],
-        "description": str(schema.get("description") or ""),
-        "parameters": schema.get("parameters") or {"type": "object", "properties": {}},
-    }
+    return tool_of(schema, "parameters", f"{source.name}, tools[{at}]")
 
 
 def _answer(record: Mapping[str, Any], content: Any, place: str) -> AIMessage:
     calls, invalid = [], []
-    for at, call in enumerate(record.get("tool_calls") or []):
+    for at, call in enumerate(_calls_of(record, place)):
         function = call.get("function") if isinstance(call, Mapping) else None
         if not isinstance(function, Mapping) or not isinstance(
             function.get("name"), str
@@ -132,6 +129,18 @@ def _answer(record: Mapping[str, Any], content: Any, place: str) -> AIMessage:
         additional_kwargs={"reasoning_content": reasoning} if reasoning else {},
         usage_metadata=usage_from(record.get("usage")),
     )
+
+
+def _calls_of(record: Mapping[str, Any], place: str) -> list[Any]:
+    """Return the calls of an answer; the old single one goes by its name."""
+    calls, old = record.get("tool_calls") or [], record.get("function_call")
+    if not isinstance(calls, list):
+        raise expected(f"{place}.tool_calls", "a list of calls", calls)
+    if calls or not old:
+        return calls
+    if not isinstance(old, Mapping):
+        raise expected(f"{place}.function_call", "a function and its name", old)
+    return [{"id": old.get("name"), "function": old}]
 
 
 def _result(record: Mapping[str, Any], content: Any, place: str) -> ToolMessage:

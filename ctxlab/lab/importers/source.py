@@ -80,16 +80,16 @@ class Source:
             return self.data.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             raise ValueError(
-                f"{self.name}: byte {error.start} is not UTF-8 text; "
-                "save the file as UTF-8"
+                f"{self.name}, line {self.data.count(10, 0, error.start) + 1}: byte "
+                f"{error.start} is not UTF-8 text; save the file as UTF-8"
             ) from error
 
     @cached_property
     def is_lines(self) -> bool:
         """True when the first line is a JSON object by itself and others follow."""
-        first, *others = [line for line in self.text.splitlines() if line.strip()] or [
-            ""
-        ]
+        # Only a newline ends a line: a text may hold U+2028 or U+0085 as it is.
+        lines = [line for line in self.text.split("\n") if line.strip()]
+        first, *others = lines or [""]
         if not others or not first.lstrip().startswith("{"):
             return False
         try:
@@ -143,7 +143,8 @@ class Source:
             raise ValueError(
                 f"{self.name}, line {line}: expected JSON ({error})"
             ) from None
-        check_values(value, self.name)
+        in_lines = "is_lines" in self.__dict__ and self.is_lines
+        check_values(value, f"{self.name}, line {line}" if in_lines else self.name)
         return value
 
 
@@ -173,6 +174,7 @@ def _walk(value: Any) -> Iterator[tuple[tuple[Any, ...], Any]]:
         path, found = waiting.pop()
         yield path, found
         if isinstance(found, dict):
+            waiting += [((*path, "key"), key) for key in found]
             waiting += [((*path, key), inner) for key, inner in found.items()]
         elif isinstance(found, list):
             waiting += [((*path, at), inner) for at, inner in enumerate(found)]

@@ -15,8 +15,15 @@ Left out: what a replay notes about gaps in a recording. Lesson:
 """
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolMessage,
+)
 
 from ctxlab.lab.recorded import RecordingEnds, no_result
 from ctxlab.lab.replay_results import FailedTurn
@@ -49,6 +56,7 @@ class AgentLoop:
         self.failed_turns: list[FailedTurn] = []
         self.turn = 0
         self._carried: list[BaseMessage] = []
+        self._looked_through = 0
 
     def live(self, number: int, turn: Turn) -> None:
         """Live one turn, as `replay` would."""
@@ -74,6 +82,7 @@ class AgentLoop:
     def _steps(self, turn: Turn) -> str | None:
         """Call the model and the tools in turn; return why the turn was refused."""
         for place, step in enumerate([*turn.steps, None], start=1):
+            self._answer_invalid_calls()
             answer = self.call(step)
             self.state.append(answer)
             if refused := refusal(answer):
@@ -85,6 +94,35 @@ class AgentLoop:
                 return None
             self.state += results
         return None
+
+    def _answer_invalid_calls(self) -> None:
+        """Put in what `create_agent` says of a call whose arguments are no JSON."""
+        fresh = self.state[self._looked_through :]
+        if any(isinstance(m, AIMessage) and m.invalid_tool_calls for m in fresh):
+            answered = {
+                m.tool_call_id for m in self.state if isinstance(m, ToolMessage)
+            }
+            del self.state[self._looked_through :]
+            for message in fresh:
+                self.state.append(message)
+                invalid = getattr(message, "invalid_tool_calls", ())
+                for name, given in ((call["name"], call["id"]) for call in invalid):
+                    if given is not None and given not in answered:
+                        answered.add(given)
+                        self.state.append(not_executed(name or "unknown", given))
+        self._looked_through = len(self.state)
+
+
+@lru_cache(maxsize=1_000)  # always the same object, as recorded results are
+def not_executed(name: str, call_id: str) -> ToolMessage:
+    """Return the result that LangChain gives a call with broken arguments."""
+    return ToolMessage(
+        f"Tool call {name} with id {call_id} could not be executed - "
+        "arguments were malformed or truncated.",
+        name=name,
+        tool_call_id=call_id,
+        status="error",
+    )
 
 
 def refusal(answer: AIMessage) -> str | None:
