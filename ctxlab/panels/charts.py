@@ -234,9 +234,11 @@ def _top(figure: go.Figure) -> float:
 
 
 def say_timeline(figure: go.Figure, unit: str) -> str:
-    """Return the sentence of a timeline, read back from its figure."""
-    bars = [trace for trace in figure.data if trace.type == "bar"]
-    totals = [round(sum(column)) for column in zip(*(b.y for b in bars), strict=True)]
+    """Return the sentence of a timeline, read back from its figure: bars or areas."""
+    parts = [t for t in figure.data if t.type == "bar" or t.stackgroup]
+    totals = [round(sum(column)) for column in zip(*(p.y for p in parts), strict=True)]
+    if parts[0].type != "bar":
+        totals = totals[1:-1]  # an area goes beyond its first and its last place
     if not totals:
         return f"no {unit}s"
     limits = {shape.name: shape.y0 for shape in figure.layout.shapes}
@@ -246,7 +248,7 @@ def say_timeline(figure: go.Figure, unit: str) -> str:
         _count(len(totals), unit),
         f"peak {peak:,}{of} at {unit} {totals.index(peak) + 1}",
     ]
-    for trace in figure.data[len(bars) :]:
+    for trace in figure.data[len(parts) :]:
         if trace.x:
             plural = "s" if len(trace.x) > 1 else ""
             said.append(f"{trace.name}{plural} at {unit}{plural} {_listed(trace.x)}")

@@ -26,7 +26,7 @@ from typing import Any
 import ipywidgets as widgets  # type: ignore[import-untyped]
 
 from ctxlab.panels.fitted import with_sentence
-from ctxlab.panels.tuner_chart import TunerChart
+from ctxlab.panels.tuner_chart import LEGEND, TunerChart
 from ctxlab.panels.tuner_text import parts_line, signals
 from ctxlab.records import CallRecord
 
@@ -57,7 +57,7 @@ class ContextMeter(widgets.VBox):  # type: ignore[misc]
         self.chart = TunerChart([], self.lines)
         self.newest = widgets.HTML()
         self.newest.add_class("ctxlab-newest")
-        super().__init__([self.chart, self.newest])
+        super().__init__([widgets.HTML(LEGEND), self.chart, self.newest])
 
     def __call__(self, record: CallRecord) -> None:
         """Take down one call and draw it."""

@@ -27,7 +27,7 @@ from ctxlab.lab.what_ifs.totals import Rates, Totals
 from ctxlab.panels.charts import timeline
 from ctxlab.panels.fitted import with_sentence
 from ctxlab.panels.report import html_report
-from ctxlab.panels.tuner_chart import TunerChart
+from ctxlab.panels.tuner_chart import LEGEND, TunerChart
 from ctxlab.panels.tuner_controls import Controls
 from ctxlab.panels.tuner_knobs import Knobs, first_knobs, lines_of
 from ctxlab.panels.tuner_sides import Side
@@ -250,7 +250,8 @@ class Tuner(widgets.VBox):  # type: ignore[misc]
         actions = widgets.HBox([self.beside, self.call, *made], layout=wrap)
         head = widgets.Box([self.controls.box(), self.figures], layout=wrap)
         self._pictures = widgets.VBox([self.chart])
-        pictures = widgets.VBox([self.caption, self._pictures])
+        legend = widgets.HTML(LEGEND)
+        pictures = widgets.VBox([self.caption, legend, self._pictures])
         return [
             widgets.HTML(CSS),
             head,

@@ -73,7 +73,7 @@ def page(asked, tmp_path_factory):
         chromium(EXECUTABLE, asked, viewport={"width": 1280, "height": 1000}) as page,
     ):
         run_all(page, url, "meter.ipynb")
-        page.wait_for_selector(".js-plotly-plot .bars path", state="attached")
+        page.wait_for_selector(".js-plotly-plot .fills path", state="attached")
         finish(page)
         yield page
 
@@ -82,8 +82,8 @@ def test_the_meter_draws_every_call_sync_async_and_streaming(page):
     said = page.locator(".jp-OutputArea-output pre").last.inner_text()
     assert said.startswith("6 calls, peak ")
     assert "compaction at call" in said
-    bars = page.locator(".js-plotly-plot .trace.bars").first.locator(".point")
-    assert bars.count() == 6
+    areas = page.locator(".js-plotly-plot .fills path")
+    assert areas.count() == 7, "one for each kind of content"
     assert "decided" in page.locator(".ctxlab-newest").inner_text()
     shot(page, "meter")
 
