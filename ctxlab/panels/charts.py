@@ -26,7 +26,7 @@ GREY, GRID = "#888888", "rgba(128,128,128,0.3)"
 _BELOW = {"yref": "container", "y": 0, "yanchor": "bottom"}  # under the axis title
 #: What a marker above a bar means: (name, plotly symbol).
 EVENTS = (("compaction", "triangle-down"), ("refusal", "x"))
-_EVENT_OF = {"compact": "compaction", "recover": "compaction", "refuse": "refusal"}
+EVENT_OF = {"compact": "compaction", "recover": "compaction", "refuse": "refusal"}
 
 
 class Chart:
@@ -72,8 +72,9 @@ def timeline(
     rows = [(_field(call, "parts"), _field(call, "action")) for call in calls]
     places = list(range(1, len(rows) + 1))
     bars = [_bar(kind, places, [parts for parts, _ in rows]) for kind in KINDS]
+    found = [EVENT_OF.get(str(action)) for _, action in rows]
     events = [
-        _event(name, symbol, [at for at in places if _event_at(rows, at) == name], bars)
+        _event(name, symbol, [at for at in places if found[at - 1] == name], bars)
         for name, symbol in EVENTS
     ]
     figure = _styled([*bars, *events], x=unit, y="tokens in the request", lines=lines)
@@ -197,10 +198,6 @@ def _event(name: str, symbol: str, places: list[int], bars: list[go.Bar]) -> go.
         showlegend=bool(places),
         hoverinfo="name",
     )
-
-
-def _event_at(rows: list[Any], place: int) -> str | None:
-    return _EVENT_OF.get(str(rows[place - 1][1]))
 
 
 def _styled(

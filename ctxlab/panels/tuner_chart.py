@@ -21,13 +21,12 @@ from typing import Any
 
 import plotly.graph_objects as go  # type: ignore[import-untyped]
 
-from ctxlab.panels.charts import EVENTS, levels, say_timeline, timeline
+from ctxlab.panels.charts import EVENT_OF, EVENTS, levels, say_timeline, timeline
 from ctxlab.panels.fitted import FittedFigure
 from ctxlab.panels.vocabulary import KINDS
 from ctxlab.records import CallRecord
 
 HEIGHT = 330
-EVENT_OF = {"compact": "compaction", "recover": "compaction", "refuse": "refusal"}
 ROOM = 1.12
 EDGE = 0.49  # calls: so far an area goes beyond the first call and the last
 LEGEND = '<div style="color: var(--jp-ui-font-color1, inherit)">{}</div>'.format(
