@@ -296,3 +296,14 @@ def test_arguments_with_half_a_character_come_in_as_an_invalid_call():
     found = import_conversation(Source("chat.json", json.dumps(chat).encode()))
     assert not found.messages[0].tool_calls
     assert found.messages[0].invalid_tool_calls[0]["args"] == '{"a": "\\ud83d"}'
+
+
+def test_a_call_without_an_id_goes_by_its_name():
+    call = {"function": {"name": "find", "arguments": "{}"}}
+    talk = [
+        {"role": "user", "content": "Find it."},
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "name": "find", "content": "found"},
+    ]
+    found = import_conversation(Source("f.json", json.dumps(talk).encode()))
+    assert found.messages[1].tool_calls[0]["id"] == found.messages[2].tool_call_id

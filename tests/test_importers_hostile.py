@@ -234,3 +234,9 @@ def test_x12_a_truncated_database_is_one_error(tmp_path):
     path.write_bytes((THREADS / "greenhouse.sqlite").read_bytes()[:2_000])
     with pytest.raises(ValueError, match="cut.sqlite: expected a SQLite file of Lang"):
         load_transcript(path)
+
+
+def test_a_number_that_no_checkpoint_can_hold_is_said_with_its_call():
+    call = {"id": "c", "function": {"name": "find", "arguments": f'{{"n": {2**64}}}'}}
+    said = fault_in([HI, {"role": "assistant", "content": "", "tool_calls": [call]}])
+    assert said.startswith("message 2, call of find: 18446744073709551616 has more")

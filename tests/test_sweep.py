@@ -7,7 +7,7 @@ from multiprocessing import get_context
 
 import pytest
 
-from ctxlab.lab import load_transcript, sweep, what_if
+from ctxlab.lab import load_transcript, sweep, sweeps, what_if
 from ctxlab.lab.what_ifs.totals import Rates, totals
 from ctxlab.settings import Settings
 
@@ -102,6 +102,32 @@ def test_a_file_cut_inside_a_character_is_taken_up(tmp_path):
     path.write_bytes(data[: data.rindex("订".encode()) + 1])
     again = sweep([talk], grid, window=WINDOW, resume=path)
     assert (again.rows, again.resumed) == (whole.rows, 1)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_transcript_that_fails_is_named_and_costs_no_other_its_rows(
+    tmp_path, monkeypatch, workers
+):
+    talk = load_transcript("order_desk")
+    talks = [replace(talk, name=name) for name in ("first", "bad", "last")]
+    monkeypatch.setattr(sweeps, "what_if", failing_on("bad"))
+    path, grid = tmp_path / "sweep.jsonl", {"trigger": [("tokens", 9_000)]}
+    with ThreadPoolExecutor(2) as pool, pytest.raises(RuntimeError) as caught:
+        executor = pool if workers else None
+        sweep(talks, grid, executor, window=WINDOW, resume=path)
+    assert "on 'bad'" in caught.value.__notes__[0]
+    lines = path.read_text("utf-8").splitlines()
+    written = [json.loads(line)["transcript"] for line in lines]
+    assert written == (["first", "last"] if workers else ["first"])
+
+
+def failing_on(name):
+    def tried(transcript, settings, **prices):
+        if transcript.name == name:
+            raise RuntimeError("broken")
+        return what_if(transcript, settings, **prices)
+
+    return tried
 
 
 def test_rows_of_another_name_or_of_other_facts_are_not_taken_over(tmp_path):

@@ -130,7 +130,11 @@ def run_job(job: _Job) -> list[Row]:
     rows = []
     for key, chosen in zip(job.keys, job.chosen, strict=True):
         settings = Settings(**{"max_input_tokens": job.prices["window"], **chosen})
-        tried = what_if(job.transcript, settings, **job.prices)
+        try:
+            tried = what_if(job.transcript, settings, **job.prices)
+        except Exception as error:
+            error.add_note(f"while trying {chosen} on {job.transcript.name!r}")
+            raise
         found = totals(tried)
         rows.append(
             {
@@ -155,8 +159,14 @@ def _run(
         return
     # All are submitted at once; they are taken in grid order, whoever is first.
     futures = [(job, executor.submit(run_job, job)) for job in open_jobs]
+    failed = []
     for job, future in futures:
-        yield job, future.result()
+        if future.exception():
+            failed.append(future)
+        else:
+            yield job, future.result()
+    if failed:
+        failed[0].result()  # raises, when the rows of all others are written
 
 
 def _jobs(

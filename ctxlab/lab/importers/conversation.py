@@ -19,7 +19,9 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
 from pydantic import ValidationError
 
-from ctxlab.lab.importers.source import MAX_MESSAGES, Source, check_values
+from ctxlab.lab.importers.source import MAX_MESSAGES, Source, check_values, walk
+
+CHECKPOINT_BITS = 64  # of an integer in msgpack
 
 
 @dataclass
@@ -168,6 +170,17 @@ def arguments(text: Any) -> dict[str, Any] | None:
     return text if isinstance(text, dict) else None
 
 
+def _check_calls(message: BaseMessage, place: str) -> None:
+    for call in getattr(message, "tool_calls", ()):
+        for _, found in walk(call["args"]):
+            if isinstance(found, int) and found.bit_length() > CHECKPOINT_BITS:
+                raise ValueError(
+                    f"{place}, call of {call['name']}: {shortened(found)} has more "
+                    f"than {CHECKPOINT_BITS} bits, which no checkpoint can hold; "
+                    "write it as text"
+                )
+
+
 _JSON_TYPES = {bool: "boolean", int: "integer", float: "number", str: "string"}
 
 
@@ -209,7 +222,13 @@ def conversation_of(
     unknown_system: str,
     title: str = "",
 ) -> Conversation:
-    """Return a conversation with notes on what the file did not hold."""
+    """Return a conversation with notes on what the file did not hold.
+
+    Raises:
+        ValueError: A call that no checkpoint could hold.
+    """
+    for number, message in enumerate(messages, 1):
+        _check_calls(message, f"message {number}")
     notes = [] if system else [unknown_system]
     if not tools and (tools := tools_from_calls(messages)):
         notes.append(f"schemas of {len(tools)} tools taken from their calls")

@@ -120,7 +120,9 @@ def _answer(record: Mapping[str, Any], content: Any, place: str) -> AIMessage:
             said = {"name": name, "args": str(given), "id": call.get("id")}
             invalid.append({**said, "error": fault, "type": "invalid_tool_call"})
         else:
-            calls.append({"name": name, "args": args, "id": str(call.get("id"))})
+            calls.append(
+                {"name": name, "args": args, "id": str(call.get("id") or name)}
+            )
     reasoning = record.get("reasoning_content")
     return AIMessage(
         content or "",
@@ -144,9 +146,8 @@ def _calls_of(record: Mapping[str, Any], place: str) -> list[Any]:
 
 
 def _result(record: Mapping[str, Any], content: Any, place: str) -> ToolMessage:
-    call = record.get("tool_call_id") or (
-        record.get("name") if record["role"] == "function" else None
-    )
+    # As in old logs: a call without an id goes by its name.
+    call = record.get("tool_call_id") or record.get("name")
     if not isinstance(call, str):
         raise expected(f"{place}.tool_call_id", "the id of a call", call)
     return ToolMessage(content or "", tool_call_id=call, name=record.get("name"))

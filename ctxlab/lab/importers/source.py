@@ -154,7 +154,7 @@ def check_values(value: Any, name: str) -> None:
     Raises:
         ValueError: With the file's name and the place.
     """
-    for path, found in _walk(value):
+    for path, found in walk(value):
         if len(path) > MAX_DEPTH:
             raise ValueError(_too_deep(name))
         if isinstance(found, str) and not found.isascii():
@@ -168,7 +168,8 @@ def check_values(value: Any, name: str) -> None:
                 ) from None
 
 
-def _walk(value: Any) -> Iterator[tuple[tuple[Any, ...], Any]]:
+def walk(value: Any) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """Yield everything in a JSON value, keys too, with the steps that lead there."""
     waiting: list[tuple[tuple[Any, ...], Any]] = [((), value)]
     while waiting:
         path, found = waiting.pop()
