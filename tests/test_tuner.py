@@ -194,6 +194,7 @@ def test_a_call_shows_what_was_sent_summarised_and_which_signal_won(panel):
 
 
 def test_a_click_chooses_the_call(panel):
+    assert panel.chart.layout.hoverdistance == -1, "wide steps have few points"
     points = SimpleNamespace(xs=[7])
     panel.chart.data[3]._click_callbacks[0](None, points, None)
     assert panel.call.value == 7

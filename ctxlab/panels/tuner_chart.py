@@ -54,6 +54,7 @@ class TunerChart(FittedFigure):
     ) -> None:
         drawn = timeline(calls, lines=lines).figure
         layout = drawn.layout.update(height=HEIGHT, hovermode="x", showlegend=False)
+        layout.hoverdistance = -1  # a call is found anywhere in its step
         layout.margin.update(l=70, b=45)
         layout.xaxis.update(range=_across(len(calls)), hoverformat=".0f")
         layout.yaxis.automargin = False
