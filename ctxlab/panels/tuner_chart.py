@@ -58,8 +58,10 @@ class TunerChart(FittedFigure):
         layout.margin.update(l=70, b=45)
         layout.xaxis.update(range=_across(len(calls)), hoverformat=".0f")
         layout.yaxis.automargin = False
-        areas = [_area(bar) if bar.type == "bar" else bar for bar in drawn.data]
-        drawn = go.Figure(areas, layout)
+        marks = drawn.data[len(KINDS) :]
+        for mark in marks:
+            mark.hoverinfo = "skip"  # or the nearest would be shown, however far
+        drawn = go.Figure([*map(_area, drawn.data[: len(KINDS)]), *marks], layout)
         super().__init__(drawn, say_timeline(drawn, "call"))
         if clicked:
             for trace in self.data:
