@@ -17,7 +17,7 @@ from tests import refresh_peers
 from tests.benchmarks.peers import stage as stages
 from tests.benchmarks.peers import steps as step_prices
 from tests.benchmarks.peers import truth
-from tests.benchmarks.peers.__main__ import peers, printed, report
+from tests.benchmarks.peers.__main__ import main, peers, printed, report
 from tests.benchmarks.peers.adapters import PEERS, Peer
 from tests.benchmarks.peers.chart import chart
 from tests.benchmarks.peers.faults import Unavailable
@@ -266,7 +266,19 @@ def test_a_peer_that_is_not_installed_is_named_and_left_out() -> None:
 
     assert found["not_installed"] == ["absent"]
     assert [each["peer"] for each in found["rows"]] == ["nothing"]
-    assert list(printed(found))[-1] == "not installed: absent"
+    assert list(printed(found))[-1] == (
+        "not installed: absent (the extra `peers` brings it)"
+    )
+
+
+@pytest.mark.parametrize("option", ["--json", "--chart"])
+@pytest.mark.parametrize("place", [".", "no-such-folder/rows"])
+def test_results_without_a_place_end_it_before_the_run(
+    option, place, tmp_path, capsys
+) -> None:
+    with pytest.raises(SystemExit):
+        main([option, str(tmp_path / place)])
+    assert "is no file in a folder that is there" in capsys.readouterr().err
 
 
 def test_the_report_names_versions_and_is_plain_json() -> None:

@@ -19,7 +19,7 @@ from typing import Any
 
 from ctxlab._data import data_path
 
-#: Each peer with the best settings it was given -> its name in the table.
+#: Each peer with the sizes of all and the provider's count -> its name in the table.
 PEERS = {
     "nothing": "nothing",
     "ctxlab": "ctxlab",

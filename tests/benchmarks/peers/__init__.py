@@ -3,8 +3,8 @@
     python -m tests.benchmarks.peers --json rows.json --chart rows.html
     python -m tests.benchmarks.peers --quick
 
-The CPU time of ctxlab includes the ledger (a `CallRecord` a call) that a replay asks
-it for, and freeing the messages of the turn before, which it holds to compare.
+The CPU time of ctxlab includes freeing the messages of the turn before, which it holds
+to compare; nobody asks it for call records, as in production without `on_call`.
 
 `stage.py` holds what all have in common, `scenes.py` the conversations, `faults.py` a
 provider that fails, `adapters.py` one small entry for each peer (with `others.py`,

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +100,16 @@ def printed(found: dict[str, Any]) -> Iterator[str]:
         if without:
             yield f"\nleft out: {peer} on {', '.join(without)}"
     for name in found["not_installed"]:
-        yield f"not installed: {name}"
+        yield f"not installed: {name} (the extra `peers` brings it)"
+
+
+def check_outputs(parser: argparse.ArgumentParser, parsed: Any) -> None:
+    """End with a usage error, before the long run, if its results have no place."""
+    for path in (parsed.json, parsed.chart):
+        if path and (path.is_dir() or not path.parent.is_dir()):
+            parser.error(f"{path} is no file in a folder that is there")
+    if parsed.chart and find_spec("plotly") is None:
+        parser.error("--chart needs plotly: install the extra `peers`")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -116,6 +126,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         help="steadier CPU times",
     )
     parsed = parser.parse_args(arguments)
+    check_outputs(parser, parsed)
     warnings.filterwarnings("ignore")  # what peers say of themselves
     for name in ("ctxlab", "deepagents", "langgraph"):
         logging.getLogger(name).setLevel(logging.ERROR)  # the table says it

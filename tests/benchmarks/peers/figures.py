@@ -158,7 +158,9 @@ def _state_bytes(run: Run) -> int:
     return len(JsonPlusSerializer().dumps_typed(values)[1])
 
 
-# Heading of the table -> figure. Shares are 0 to 1, tokens are the provider's.
+# Heading of the table -> figure. Shares are 0 to 1, tokens are the provider's; those of
+# "summary" are the summary model's, which bills UTF-8 bytes / 3. "state equal" looks at
+# what `state_fingerprint` does, so not at metadata; "state bytes" shows that, too.
 COLUMNS: dict[str, Callable[[Run], Any]] = {
     "failed": lambda run: len(run.lived.failed_turns),
     "overflows": lambda run: sum(

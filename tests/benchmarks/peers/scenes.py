@@ -88,7 +88,7 @@ def mixed_scripts() -> Scene:
 
 
 def short_tools() -> Scene:
-    """What is visible of the first request is billed 618 times over."""
+    """What is visible of the first request is billed more than 618 times over."""
     return Scene(load_transcript("short_tools"), line=Line(6_000, 1.0))
 
 
