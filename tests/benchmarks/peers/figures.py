@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from langchain.agents import create_agent
+from langchain.agents.middleware import wrap_model_call
 from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
@@ -23,7 +24,7 @@ from tests.benchmarks.peers.steps import cost_of_steps
 from tests.benchmarks.peers.stopwatch import timed
 from tests.well_formed import problems
 
-RELOADS = 3  # questions asked after the conversation, each on a reloaded checkpoint
+RELOADS = 3  # questions asked after the conversation, each in a new process's place
 
 
 @dataclass
@@ -34,13 +35,15 @@ class Run:
         stage: What the peer was given.
         lived: The replay.
         whole: The checkpoint with nothing in an unlimited window.
-        middleware: The peer, on the watch.
+        middleware: The peer's, on the watch.
+        peer: Whose they are.
     """
 
     stage: Stage
     lived: Replay
     whole: list[tuple[Any, ...]]
     middleware: list[Any] = field(default_factory=list)
+    peer: Peer | None = None
 
     @cached_property
     def state(self) -> list[tuple[Any, ...]]:
@@ -52,16 +55,16 @@ class Run:
         """The exchanges that the provider answered."""
         return [each for each in self.lived.exchanges if each.error is None]
 
-    @cached_property
-    def agent(self) -> Any:
-        """An agent on the same checkpoints, for what is asked afterwards."""
+    def agent(self, middleware: Sequence[Any]) -> Any:
+        """Return an agent on the same checkpoints, for what is asked afterwards."""
         schemas = list(self.stage.transcript.tools)
         return create_agent(
             self.stage.provider.fresh(failures=None),
             Recording().tools(schemas),
             system_prompt=self.stage.transcript.system or None,
-            middleware=self.middleware,
+            middleware=middleware,
             checkpointer=self.stage.saver,
+            store=self.stage.store,
         )
 
     @property
@@ -154,7 +157,7 @@ def _originals(run: Run) -> float:
 
 
 def _state_bytes(run: Run) -> int:
-    values = run.agent.get_state(run.config).values
+    values = run.agent(run.middleware).get_state(run.config).values
     return len(JsonPlusSerializer().dumps_typed(values)[1])
 
 
@@ -185,7 +188,8 @@ COLUMNS: dict[str, Callable[[Run], Any]] = {
 # These differ from run to run; the columns above may not.
 HOOKS, CPU = "hooks us/call", "CPU us/call"  # the second with the steps of the graph
 GROWTH, RELOAD = "growth ns/message", "reload us"  # of the hooks
-TIMES = (HOOKS, CPU, GROWTH, RELOAD)
+AGAIN = "reload summaries"  # written for the questions that follow the conversation
+TIMES = (HOOKS, CPU, GROWTH, RELOAD, AGAIN)
 
 
 def unlimited(transcript: Transcript) -> list[tuple[Any, ...]]:
@@ -198,26 +202,43 @@ def run_peer(peer: Peer, stage: Stage, whole: list[tuple[Any, ...]]) -> Run:
     middleware = timed(peer.build(stage), stage.watch)
     lived = replay(
         stage.transcript,
-        [*([try_again()] if stage.faulty else []), *middleware],
+        [
+            *([try_again()] if stage.faulty else []),
+            _with_store(stage.store),
+            *middleware,
+        ],
         stage.provider,
         stage.saver,
         summary_model=stage.writer,
         records=False,
     )
-    return Run(stage, lived, whole, middleware)
+    return Run(stage, lived, whole, middleware, peer)
+
+
+def _with_store(store: Any) -> Any:
+    """Return a middleware that gives those inside it a store: a replay has none."""
+
+    @wrap_model_call
+    def give_store(request: Any, handler: Any) -> Any:
+        runtime = request.runtime.override(store=store)
+        return handler(request.override(runtime=runtime))
+
+    return give_store
 
 
 def reloads(run: Run) -> list[int]:
     """Ask on after the conversation; return nanoseconds of each first model call.
 
-    Every question finds the checkpoint as a new process would: all messages are new
-    objects. What the middleware remembers beside them it keeps.
+    Every question is asked in what a new process has: checkpoint and store, and a
+    middleware that has seen nothing.
     """
+    assert run.peer
     times = []
     for number in range(RELOADS):
         before = len(run.stage.watch.laps)
+        agent = run.agent(timed(run.peer.build(run.stage), run.stage.watch))
         try:
-            run.agent.invoke({"messages": f"Question {number}: go on."}, run.config)
+            agent.invoke({"messages": f"Question {number}: go on."}, run.config)
         except Exception:  # a peer that fails here has failed before: see "failed"
             continue
         times += run.stage.watch.laps[before : before + 1]
@@ -240,7 +261,9 @@ def measure(peer: Peer, stages: Sequence[Stage], whole: list[Any]) -> dict[str, 
     if any(each != counts[0] for each in counts):
         raise RuntimeError(f"{peer.name} counts differently on a repeat: {counts}")
     laps = _fastest([list(run.stage.watch.laps) for run in runs])
+    written = [len(run.stage.writer.written) for run in runs]
     after = _fastest([reloads(run) for run in runs])
+    again = [len(run.stage.writer.written) for run in runs]
     for stage in stages:
         stage.closing.close()
     name, hooks = runs[0].stage.transcript.name, _us(laps)
@@ -249,6 +272,7 @@ def measure(peer: Peer, stages: Sequence[Stage], whole: list[Any]) -> dict[str, 
         CPU: hooks and hooks + cost_of_steps(runs[0].middleware),
         GROWTH: growth(laps, len(whole)),
         RELOAD: _us(after),
+        AGAIN: again[0] - written[0] if after else None,
     }
     return {"conversation": name, "peer": peer.name, **counts[0], **times}
 

@@ -12,14 +12,14 @@ def clearing(stage: Stage) -> list[Any]:
 
 
 def clearing_exact(stage: Stage) -> list[Any]:
-    """Its best: the provider's own count."""
-    return _clearing(stage, token_counter=stage.exact)
+    """Its best: the provider's own count, and what was asked of a tool cleared too."""
+    return _clearing(stage, inputs=True, token_counter=stage.exact)
 
 
-def _clearing(stage: Stage, **more: Any) -> list[Any]:
+def _clearing(stage: Stage, *, inputs: bool = False, **more: Any) -> list[Any]:
     from langchain.agents.middleware import ClearToolUsesEdit, ContextEditingMiddleware
 
-    edits = [ClearToolUsesEdit(trigger=stage.sizes.trigger)]
+    edits = [ClearToolUsesEdit(stage.sizes.trigger, clear_tool_inputs=inputs)]
     return [ContextEditingMiddleware(edits=edits, **more)]
 
 
@@ -31,7 +31,7 @@ def deepagents_same_settings(stage: Stage) -> list[Any]:
         stage,
         SummarizationMiddleware(
             stage.writer,
-            backend=FilesystemBackend(stage.folder(), virtual_mode=True),
+            backend=FilesystemBackend(stage.folder, virtual_mode=True),
             trigger=("tokens", stage.sizes.trigger),
             keep=("tokens", stage.sizes.keep),
             trim_tokens_to_summarize=stage.sizes.chunk,
@@ -48,7 +48,7 @@ def deepagents_exact(stage: Stage) -> list[Any]:
         stage,
         SummarizationMiddleware(
             stage.writer,
-            backend=FilesystemBackend(stage.folder(), virtual_mode=True),
+            backend=FilesystemBackend(stage.folder, virtual_mode=True),
             trigger=("tokens", stage.sizes.trigger),
             keep=("tokens", stage.sizes.keep),
             token_counter=_with_messages_first(stage),
@@ -62,7 +62,7 @@ def deepagents_own_defaults(stage: Stage) -> list[Any]:
     from deepagents.backends import FilesystemBackend
     from deepagents.middleware.summarization import create_summarization_middleware
 
-    backend = FilesystemBackend(stage.folder(), virtual_mode=True)
+    backend = FilesystemBackend(stage.folder, virtual_mode=True)
     middleware = create_summarization_middleware(
         stage.writer, backend, token_counter=_with_messages_first(stage)
     )

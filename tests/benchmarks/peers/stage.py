@@ -11,13 +11,14 @@ import math
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.outputs import ChatResult
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.store.memory import InMemoryStore
 from pydantic import Field, SkipValidation
 
 from ctxlab.lab import FactKeeper, SimulatedChatModel, Transcript, load_transcript
@@ -123,6 +124,7 @@ class Stage:
         writer: The summary model; counts its calls and tokens.
         provider: The main model, without replies: a replay gives them.
         saver: Keeps the checkpoints.
+        store: What is shared between processes, for whoever uses it.
         closing: Ends what a peer has opened.
     """
 
@@ -135,6 +137,7 @@ class Stage:
     writer: TimedKeeper = field(init=False)
     provider: SimulatedChatModel = field(init=False)
     saver: InMemorySaver = field(default_factory=InMemorySaver)
+    store: InMemoryStore = field(default_factory=InMemoryStore)
     closing: ExitStack = field(default_factory=ExitStack)
     _schemas: list[Any] = field(init=False)
 
@@ -160,14 +163,20 @@ class Stage:
 
     def exact(self, messages: Sequence[BaseMessage]) -> int:
         """Count as the provider bills: what the best counter would say, in tokens."""
-        whole = [*prompt(self.transcript), *messages]
-        counted = exact_count()(whole, tools=self._schemas or None)
+        counted = self._prompt_tokens + exact_count()(messages)
         return math.ceil(self.line.overhead + self.line.scale * counted)
+
+    @cached_property
+    def _prompt_tokens(self) -> int:
+        """Prompt and tools, counted once: they are the same in every request."""
+        front = prompt(self.transcript)
+        return exact_count()(front, tools=self._schemas or None)
 
     def visible(self, messages: Sequence[BaseMessage]) -> int:
         """Count as the provider bills, without what every request costs alike."""
         return math.ceil(self.line.scale * exact_count()(messages))
 
+    @cached_property
     def folder(self) -> str:
-        """Return a folder that is gone when the stage is closed."""
+        """A folder that is gone when the stage is closed."""
         return self.closing.enter_context(TemporaryDirectory())
