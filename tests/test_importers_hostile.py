@@ -236,7 +236,8 @@ def test_x12_a_truncated_database_is_one_error(tmp_path):
         load_transcript(path)
 
 
-def test_a_number_that_no_checkpoint_can_hold_is_said_with_its_call():
-    call = {"id": "c", "function": {"name": "find", "arguments": f'{{"n": {2**64}}}'}}
+@pytest.mark.parametrize("number", [2**64, -(2**63) - 1])
+def test_a_number_that_no_checkpoint_can_hold_is_said_with_its_call(number):
+    call = {"id": "c", "function": {"name": "find", "arguments": f'{{"n": {number}}}'}}
     said = fault_in([HI, {"role": "assistant", "content": "", "tool_calls": [call]}])
-    assert said.startswith("message 2, call of find: 18446744073709551616 has more")
+    assert said.startswith(f"message 2, call of find: {number} has more than 64")

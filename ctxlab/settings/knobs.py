@@ -48,7 +48,7 @@ class Settings(BaseModel):
         use_reported_usage: Learn from the provider's bills.
         counter: `"script"`, `"cjk"` or `"approximate"`.
         profile: Weights of the script counter. Where no usage is reported, name the
-            model's family: the generic ones are up to a fifth under what o200k bills
+            model's family: the generic ones may be a fifth under what o200k bills
             for Chinese, which the quarter above the default trigger still covers.
         cjk_chars_per_token: Characters a token, for the CJK counter.
         latin_chars_per_token: Characters a token, for the CJK counter.

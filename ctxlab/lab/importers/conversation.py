@@ -21,7 +21,7 @@ from pydantic import ValidationError
 
 from ctxlab.lab.importers.source import MAX_MESSAGES, Source, check_values, walk
 
-CHECKPOINT_BITS = 64  # of an integer in msgpack
+_HELD = (-(2**63), 2**64 - 1)  # integers that msgpack, so a checkpoint, can hold
 
 
 @dataclass
@@ -173,11 +173,10 @@ def arguments(text: Any) -> dict[str, Any] | None:
 def _check_calls(message: BaseMessage, place: str) -> None:
     for call in getattr(message, "tool_calls", ()):
         for _, found in walk(call["args"]):
-            if isinstance(found, int) and found.bit_length() > CHECKPOINT_BITS:
+            if isinstance(found, int) and not _HELD[0] <= found <= _HELD[1]:
                 raise ValueError(
                     f"{place}, call of {call['name']}: {shortened(found)} has more "
-                    f"than {CHECKPOINT_BITS} bits, which no checkpoint can hold; "
-                    "write it as text"
+                    "than 64 bits, which no checkpoint can hold; write it as text"
                 )
 
 

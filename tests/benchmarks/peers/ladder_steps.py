@@ -22,7 +22,7 @@ TITLES = {
     6: "line",
     7: "keep in tokens",
 }
-#: Where they are run: in four more scenes a round would take longer than ten minutes.
+#: Where they are told apart; the other scenes would only make a round longer.
 ON = ("chinese_chat", "tool_loop", "short_tools")
 
 
