@@ -51,7 +51,7 @@ class Budget:
         """Largest summary: a quarter of what is kept, at most 2,000."""
         return max(1, min(MAX_SUMMARY_TOKENS, self.keep_tokens // 4))
 
-    def due(self, tokens: int, messages: int) -> bool:
+    def due(self, tokens: float, messages: int) -> bool:
         """Return whether a request of this size must be compacted."""
         if self.limit and tokens >= SAFE_SHARE * self.limit:
             return True

@@ -4,8 +4,9 @@ Read on in this order: `effects` (what the chain may wish for), `policy` (what i
 knows beforehand), `samples` (bills of earlier answers), `call` (what it knows about
 one call), `remembering` (views of earlier calls), `compaction` (shorten, cut, write),
 `trimming` (drop and clip), `answers` (what a user reads), `learning` (new samples),
-`asked` (on demand), `protection` (the layers). Helpers stand where they are first
-needed: `recent`, `threads`, `fixed`, `merging`, `reasoning`, `cutting`, `resting`.
+`asked` (on demand), `protection` (the layers), `headroom` (calls that need none of
+them). Helpers stand where they are first needed: `recent`, `threads`, `fixed`,
+`merging`, `reasoning`, `cutting`, `resting`.
 
 Lesson: 10_protect_the_call.
 """

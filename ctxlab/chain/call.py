@@ -37,7 +37,6 @@ class Call:
     Attributes:
         messages: The whole history, oldest first.
         history: The same, measured.
-        newest_user: Index of the newest user message, or None.
         answers: Indices of the newest AI messages, newest first.
         live: The view that the request will carry.
         action: The last layer that decided.
@@ -48,12 +47,9 @@ class Call:
         self.request = request
         self.messages: Sequence[BaseMessage] = request.messages
         self.history = policy.meter.measure(request.messages)
-        self.newest_user = self.history.newest_user
         self.answers = self.history.answers(ANSWERS_TO_SEARCH)[::-1]
-        self.conversation = conversation_name(request.runtime, self.history)
         self.fixed = policy.fixed_parts.of(request)
         self.budget = policy.budget(request)
-        self.fit: Fit | None = self._fit()
         self.live = WHOLE_HISTORY
         self.action: Action = "pass"
         self.notes: list[str] = []
@@ -73,12 +69,29 @@ class Call:
         """
         self._bill = len(self.history), billed
         self.history = self.policy.meter.measure(self.messages)
-        self.newest_user = self.history.newest_user
         self.answers = self.history.answers(ANSWERS_TO_SEARCH)[::-1]
-        self.fit = self._fit()
         self._estimate = None
-        for remembered in ("before_tokens", "language"):
+        for remembered in ("newest_user", "fit", "before_tokens", "language"):
             self.__dict__.pop(remembered, None)
+
+    @cached_property
+    def newest_user(self) -> int | None:
+        """Index of the newest user message, or None."""
+        return self.history.newest_user
+
+    @cached_property
+    def conversation(self) -> str:
+        """What the conversation is known by in this process."""
+        return conversation_name(self.request.runtime, self.history)
+
+    @cached_property
+    def fit(self) -> Fit | None:
+        """What the bills of the conversation teach; None before the first."""
+        if not self.policy.settings.use_reported_usage:
+            return None
+        return self.policy.fits.fit(
+            self.conversation, self.messages, self.history, self.fixed.tokens
+        )
 
     @property
     def local(self) -> float:
@@ -243,16 +256,6 @@ class Call:
         parts["tools"] = self.fixed.tools
         return parts
 
-    def _fit(self) -> Fit | None:
-        if not self.policy.settings.use_reported_usage:
-            return None
-        return self.policy.fits.fit(
-            self.conversation,
-            self.messages,
-            self.history,
-            self.fixed.tokens,
-        )
-
     def _reported(self, live: LiveView) -> float | None:
         """Return the last bill plus what was added, if a request extends it."""
         if not self.policy.settings.use_reported_usage:
@@ -284,10 +287,7 @@ class Call:
         return sent is None or sent == math.ceil(self._local(live, index))
 
     def _summarised(self, index: int) -> bool:
-        """Return whether a summary, written into the history, stands before there.
-
-        An answer behind it that we did not see may be older than the summary (B29).
-        """
+        """Tell if a summary stands before: an answer may be older than it (B29)."""
         return any(map(is_summary, self.messages[:index]))
 
     def _since(self, index: int) -> float:

@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import is_
 from typing import Any
 
 from langchain.agents.middleware import ModelRequest
@@ -43,21 +44,23 @@ class FixedParts:
     def __init__(self, counter: TokenCounter) -> None:
         self.counter = counter
         self._known = Recent(64)
+        # Text, owners, part; the owners stay alive: an id is unique only while they do.
+        self._newest: tuple[str, list[Any], FixedPart] | None = None
 
     def of(self, request: ModelRequest[Any]) -> FixedPart:
         """Return the fixed part of a request."""
-        system, tools = request.system_message, request.tools
+        system = request.system_message
         text = str(system.content) if system else ""
-        owners = request.model, request.response_format, *tools
-        key = (text, *map(id, owners))
-        known = self._known.get(key)
-        if known is None:
-            known = self._count(request, text)
-            # The owners stay alive beside it: an id is unique only while they do.
-            self._known.put(key, (known, owners))
-            return known
-        part: FixedPart = known[0]
-        return part
+        owners = [request.model, request.response_format, *request.tools]
+        newest = self._newest
+        if newest is None or text != newest[0] or not _same(owners, newest[1]):
+            key = (text, *map(id, owners))
+            newest = self._known.get(key)
+            if newest is None:
+                newest = text, owners, self._count(request, text)
+                self._known.put(key, newest)
+            self._newest = newest
+        return newest[2]
 
     def _count(self, request: ModelRequest[Any], text: str) -> FixedPart:
         system = request.system_message
@@ -68,6 +71,10 @@ class FixedParts:
             tools=self.counter.tools(schemas),
             fingerprint=hashlib.blake2b(names.encode(), digest_size=8).hexdigest(),
         )
+
+
+def _same(some: list[Any], others: list[Any]) -> bool:
+    return len(some) == len(others) and all(map(is_, some, others))
 
 
 def answer_schemas(response_format: Any) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ conversation and forgotten with it. Its local figure is that of the request as s
 Lesson: 07_fit_the_overhead.
 """
 
+import math
 from typing import Any
 
 from langchain.agents.middleware import ModelResponse
@@ -38,9 +39,9 @@ def sample_entry(call: Call, message: AIMessage) -> dict[str, Any]:
     """Return what an AI message will carry; empty when there is nothing to say."""
     entry: dict[str, Any] = {}
     billed = call.bill_of(message)
-    if billed is not None:
-        entry |= {
-            "local_input_tokens": call.estimate.local,
+    if billed:
+        entry = {
+            "local_input_tokens": math.ceil(call.local),
             "provider_input_tokens": billed,
             "fixed_tokens": call.fixed.tokens,
             "fingerprint": call.fixed.fingerprint,
@@ -48,16 +49,18 @@ def sample_entry(call: Call, message: AIMessage) -> dict[str, Any]:
     if not call.live.empty:
         view = call.live.view
         entry |= {"view": call.live.key, "cut": view.cut, "tail": view.tail}
-    if under_pressure(call, message, billed):
+    if billed and under_pressure(call, message, billed):
         entry["window_full"] = True
     return entry
 
 
-def under_pressure(call: Call, message: AIMessage, billed: int | None) -> bool:
+def under_pressure(call: Call, message: AIMessage, billed: int) -> bool:
     """Return whether an answer was cut off because the window was full."""
+    if not call.budget.limit:
+        return False
     metadata = message.response_metadata
     reason = metadata.get("finish_reason") or metadata.get("stop_reason")
-    if reason not in CUT_OFF or not call.budget.limit or billed is None:
+    if reason not in CUT_OFF:
         return False
     usage = message.usage_metadata
     total = billed + (usage["output_tokens"] if usage else 0)

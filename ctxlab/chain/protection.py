@@ -9,7 +9,7 @@ Every line below is one of the five layers (row M22). Lesson: 10_protect_the_cal
 """
 
 from collections.abc import Generator
-from typing import Any
+from typing import Any, TypeVar
 
 from langchain.agents.middleware import (
     ExtendedModelResponse,
@@ -35,6 +35,7 @@ from ctxlab.chain.trimming import trim
 from ctxlab.overflow import is_context_overflow, stated_limit
 
 Response = ModelResponse[Any] | ExtendedModelResponse[Any]
+R = TypeVar("R", bound=Response)
 HARDER = 0.5
 SAFE_AFTER_OVERFLOW = 0.7
 
@@ -48,7 +49,11 @@ def protect(
         SummaryError: No summary could be written, and failures are to be raised.
         Exception: Whatever the model raised, unless it is a context overflow.
     """
-    call = Call(policy, request)
+    return (yield from layers(Call(policy, request)))
+
+
+def layers(call: Call) -> Generator[Effect, Any, Response]:
+    """Do what `protect` says, for a call about which nothing is decided yet."""
     yield from recall(call)
     response: Response
     if (oversize := user_message_over_limit(call)) is not None:
@@ -57,9 +62,17 @@ def protect(
         refused = yield from reduce(call)
         response = refuse(call, refused) if refused else (yield from attempt(call))
     yield from tell(call, response)
-    if not goes_on(response):
-        call.policy.meter.release(call.history)
-    return response
+    return finished(call, response)
+
+
+def layer_5(call: Call, error: Exception) -> Generator[Effect, Any, Response]:
+    """Do what is left to do after a request that was sent as it is, and failed.
+
+    Raises:
+        Exception: That error, unless it is a context overflow.
+    """
+    response = yield from recover(call, overflow(call, error))
+    return finished(call, response)
 
 
 def user_message_over_limit(call: Call) -> int | None:
@@ -114,10 +127,10 @@ def window_was_full(call: Call) -> bool:
 
 def attempt(call: Call) -> Generator[Effect, Any, Response]:
     """Call the model; after a context overflow, layer 5."""
-    response, overflow = yield from asked(call)
-    if overflow is None:
+    response, refusal = yield from asked(call)
+    if refusal is None:
         return answered(call, response)
-    return (yield from recover(call, overflow))
+    return (yield from recover(call, refusal))
 
 
 def asked(call: Call) -> Generator[Effect, Any, tuple[Any, Exception | None]]:
@@ -129,10 +142,15 @@ def asked(call: Call) -> Generator[Effect, Any, tuple[Any, Exception | None]]:
     try:
         return (yield CallModel(call.outgoing())), None
     except Exception as error:
-        if not is_context_overflow(error, call.policy.overflow_patterns):
-            raise
-        call.policy.learn_limit(call.request.model, stated_limit(error))
-        return None, error
+        return None, overflow(call, error)
+
+
+def overflow(call: Call, error: Exception) -> Exception:
+    """Return a refusal of the request's size, and learn from it; raise any other."""
+    if not is_context_overflow(error, call.policy.overflow_patterns):
+        raise error
+    call.policy.learn_limit(call.request.model, stated_limit(error))
+    return error
 
 
 def recover(call: Call, error: Exception) -> Generator[Effect, Any, Response]:
@@ -177,6 +195,13 @@ def give_up(call: Call, error: Exception) -> Response:
     if call.policy.on_failure == "raise":
         raise error
     return refuse(call, "provider_overflow")
+
+
+def finished(call: Call, response: R) -> R:
+    """Return the response; hold no messages any longer if the run ends with it."""
+    if not goes_on(response):
+        call.policy.meter.release(call.history)
+    return response
 
 
 def goes_on(response: Response) -> bool:

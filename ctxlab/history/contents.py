@@ -187,12 +187,15 @@ class Memo:
     def _count(self, message: BaseMessage) -> Size:
         tokens = max(0, round(SCALE * self._counter.message(message)))
         if isinstance(message, AIMessage):
-            calls = 0 if _is_bare(message) else None
-            return Size(tokens, calls, _ASSISTANT, ANSWER)
+            return Size(tokens, None, _ASSISTANT, ANSWER)
+        if isinstance(message, HumanMessage):
+            source = message.additional_kwargs.get("lc_source")
+            is_summary = source == "summarization"
+            return Size(tokens, 0, _USER, OTHER if is_summary else QUESTION)
         kind = _KINDS.get(message.type)
         if kind is None:
             kind = _KINDS.get(getattr(message, "role", ""), _USER)
-        return Size(tokens, 0, kind, QUESTION if _is_question(message) else OTHER)
+        return Size(tokens, 0, kind)
 
     def calls(self, message: BaseMessage, size: Size) -> int:
         """Return what the calls of a message of this size take, counting them once."""
@@ -200,15 +203,3 @@ class Memo:
             share = round(SCALE * self._counter.calls(message))
             size.calls = min(size.tokens, max(0, share))
         return size.calls
-
-
-def _is_question(message: BaseMessage) -> bool:
-    """Tell whether a user wrote this message, and no summary writer."""
-    source = message.additional_kwargs.get("lc_source")
-    return isinstance(message, HumanMessage) and source != "summarization"
-
-
-def _is_bare(message: AIMessage) -> bool:
-    """Tell whether an AI message is text alone, so that it cannot hold a call."""
-    calls = message.tool_calls or message.invalid_tool_calls
-    return isinstance(message.content, str) and not (calls or message.additional_kwargs)

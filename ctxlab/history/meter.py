@@ -144,6 +144,8 @@ def _same_objects(known: list[BaseMessage], own: list[BaseMessage]) -> bool:
 
 def _longest_common(lines: list[Line], faces: list[Face]) -> tuple[Line | None, int]:
     """Return the line that shares most first contents with these, and how many."""
+    if lines and lines[-1].faces == faces[: len(lines[-1].faces)]:
+        return lines[-1], len(lines[-1].faces)  # the newest has gone on, as most do
     related = [line for line in reversed(lines) if line.faces[:1] == faces[:1]]
     related.sort(key=lambda line: len(line.faces), reverse=True)
     for line in related:

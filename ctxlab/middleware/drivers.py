@@ -1,5 +1,6 @@
 """Two short drivers: they grant the chain's wishes, once with `await`.
 
+Where a call is far below the trigger there is nothing to wish for but the model.
 Whatever the chain decides is decided once, in the generator; the drivers only do.
 An interrupt passes straight through; the generator is closed in every case, so a
 cancelled call leaves no lock behind.
@@ -16,9 +17,20 @@ from typing import Any
 from langchain.agents.middleware import ModelRequest
 from langgraph.errors import GraphBubbleUp
 
-from ctxlab.chain import Acquire, CallModel, Effect, Load, Notify, Save, WriteSummaries
+from ctxlab.chain import (
+    Acquire,
+    Call,
+    CallModel,
+    Effect,
+    Load,
+    Notify,
+    Save,
+    WriteSummaries,
+)
 from ctxlab.chain.effects import Flow
-from ctxlab.middleware.shelves import Shelf
+from ctxlab.chain.headroom import far_below, passed
+from ctxlab.chain.protection import layer_5, layers
+from ctxlab.middleware.shelves import Shelf, Shelves
 from ctxlab.summaries import SummaryWriter
 
 logger = logging.getLogger("ctxlab")
@@ -26,6 +38,35 @@ logger = logging.getLogger("ctxlab")
 Handler = Callable[[ModelRequest[Any]], Any]
 AsyncHandler = Callable[[ModelRequest[Any]], Awaitable[Any]]
 FIRST_WAIT, LONGEST_WAIT = 0.001, 0.05
+
+
+def answer(call: Call, handler: Handler, shelves: Shelves) -> Any:
+    """Answer a call, in this thread: straight where nothing can be due."""
+    if far_below(call):
+        try:
+            return passed(call, handler(call.request))
+        except GraphBubbleUp:
+            raise
+        except Exception as error:
+            flow = layer_5(call, error)
+    else:
+        flow = layers(call)
+    return drive(flow, handler, call.policy.writer, shelves.of(call.request.runtime))
+
+
+async def aanswer(call: Call, handler: AsyncHandler, shelves: Shelves) -> Any:
+    """Answer a call without blocking the event loop."""
+    if far_below(call):
+        try:
+            return passed(call, await handler(call.request))
+        except GraphBubbleUp:
+            raise
+        except Exception as error:
+            flow = layer_5(call, error)
+    else:
+        flow = layers(call)
+    shelf = shelves.of(call.request.runtime)
+    return await adrive(flow, handler, call.policy.writer, shelf)
 
 
 def drive(

@@ -23,14 +23,21 @@ from langchain_core.messages import BaseMessage
 from langgraph.store.base import BaseStore
 from langgraph.types import TracePolicy, omit_payload
 
-from ctxlab.chain import Policy, Rules, compact_on_demand, protect
+from ctxlab.chain import Call, Policy, Rules, compact_on_demand
 from ctxlab.middleware.building import (
     COUNTER_FIELDS,
     counter_from,
     known_rules,
     writer_from,
 )
-from ctxlab.middleware.drivers import AsyncHandler, Handler, adrive, drive
+from ctxlab.middleware.drivers import (
+    AsyncHandler,
+    Handler,
+    aanswer,
+    adrive,
+    answer,
+    drive,
+)
 from ctxlab.middleware.on_demand import AgentParts, no_model, request_of
 from ctxlab.middleware.shelves import (
     DEFAULT_NAMESPACE,
@@ -154,9 +161,7 @@ class RequestOnlySummarizationMiddleware(AgentMiddleware[Any, Any, Any]):
         """Send what fits; see `ctxlab.chain`."""
         if not self.settings.enabled:
             return handler(request)
-        flow = protect(self.policy, request)
-        shelf = self.shelves.of(request.runtime)
-        return drive(flow, handler, self.policy.writer, shelf)
+        return answer(Call(self.policy, request), handler, self.shelves)
 
     async def awrap_model_call(
         self,
@@ -166,9 +171,7 @@ class RequestOnlySummarizationMiddleware(AgentMiddleware[Any, Any, Any]):
         """Send what fits; see `ctxlab.chain`."""
         if not self.settings.enabled:
             return await handler(request)
-        flow = protect(self.policy, request)
-        shelf = self.shelves.of(request.runtime)
-        return await adrive(flow, handler, self.policy.writer, shelf)
+        return await aanswer(Call(self.policy, request), handler, self.shelves)
 
     def compact(
         self,

@@ -11,6 +11,7 @@ import hashlib
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from langgraph.runtime import ExecutionInfo, Runtime
@@ -25,19 +26,26 @@ PAGE = 100
 Namespace = tuple[str, ...] | Callable[[Any], tuple[str, ...]]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Shelf:
     """The remembered views of one thread in a store.
 
     Attributes:
         store: The agent's store.
-        namespace: Folder of this thread.
+        place: Where all threads have their folders.
+        runtime: Of the running agent; it knows the thread.
         ttl: Minutes until an unused value expires; None keeps it.
     """
 
     store: BaseStore
-    namespace: tuple[str, ...]
+    place: tuple[str, ...]
+    runtime: Any
     ttl: float | None = None
+
+    @cached_property
+    def namespace(self) -> tuple[str, ...]:
+        """Folder of this thread; most calls never ask for it."""
+        return (*self.place, folder(thread_of(self.runtime)))
 
     def load(self, key: str) -> dict[str, Any] | None:
         """Return the value under a key, or None."""
@@ -121,7 +129,7 @@ class Shelves:
         if callable(place):
             place = place(runtime)
             _check_namespace(place)
-        return Shelf(store, (*place, folder(thread_of(runtime))), self.ttl)
+        return Shelf(store, place, runtime, self.ttl)
 
 
 def thread_runtime(thread_id: str, store: BaseStore | None) -> Runtime[Any]:

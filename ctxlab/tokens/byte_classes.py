@@ -131,10 +131,8 @@ def _count_eight(leads: bytes, size: int, beyond: bool) -> list[int]:
     return [(bits & inside).bit_count() for bits in packed]
 
 
-def _count(leads: bytes, beyond: bool) -> Iterable[int]:
-    """Count the characters, pairs of neighbours, and what stands out."""
-    if len(leads) <= _LONGEST:
-        return _find(leads, 0, beyond, take=int.bit_count)
+def _count_long(leads: bytes, beyond: bool) -> Iterable[int]:
+    """Count what `_find` finds in a text of more than one block."""
     size = min(max(len(leads) // 8 + 1, _SHORTEST), _LONGEST)
     eights = (
         _count_eight(leads[start : start + 8 * size + _LONG], size, beyond)
@@ -149,19 +147,23 @@ def class_counts(text: str) -> list[int]:
     The classes beyond ASCII stand last, and are left out for a text that has none.
     """
     data = text.encode("utf-8", "surrogatepass")
-    newlines = data.count(b"\n")
-    if len(data) == len(text):
-        return _ascii_counts(len(text), newlines, *_count(data, beyond=False))
-    leads = data.translate(None, _CONTINUATION)
-    *block, cyr_pairs, cjk_pairs = _count(leads, beyond=True)
+    newlines, ascii = data.count(b"\n"), len(data) == len(text)
+    leads = data if ascii else data.translate(None, _CONTINUATION)
+    if len(leads) <= _LONGEST:
+        found: Iterable[int] = _find(leads, 0, not ascii, int.bit_count)
+    else:
+        found = _count_long(leads, not ascii)
+    if ascii:
+        return _ascii_counts(len(text), newlines, *found)
+    *block, cyr_pairs, cjk_pairs = found
     foreign = data.translate(None, _ASCII)
     scripts = foreign.translate(_SCRIPT_NUMBERS, _CONTINUATION)
-    found = [scripts.count(number) for number in range(1, len(_SCRIPTS) + 1)]
-    latinx, cyr, sym, kana, han, hangul, full, emoji = found
+    by_script = [scripts.count(number) for number in range(1, len(_SCRIPTS) + 1)]
+    latinx, cyr, sym, kana, han, hangul, full, emoji = by_script
     common, rare = _standard_han(foreign) if han else (0, 0)
     counts = _ascii_counts(len(text) - len(scripts), newlines, *block)
     digits, words, cjk = counts[_AT_DIGIT], counts[_AT_WORD], kana + han + hangul
-    counts += [latinx, cyr, len(scripts) - sum(found), sym, kana]
+    counts += [latinx, cyr, len(scripts) - sum(by_script), sym, kana]
     counts += [common, rare, han - common - rare, hangul, full, emoji]
     counts += [cyr - cyr_pairs, cjk - cjk_pairs]
     return [*counts, min(words, _PER_ACCENT * latinx), min(digits, cjk)]

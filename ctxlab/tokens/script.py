@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from operator import mul
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.messages import BaseMessage, ToolMessage
 from typing_extensions import override
 
 from ctxlab.tokens.byte_classes import class_counts
@@ -26,7 +26,7 @@ from ctxlab.tokens.counter import (
     name_with_prices,
 )
 from ctxlab.tokens.profiles import CLASSES, PROFILES
-from ctxlab.tokens.sent import Call, sent_parts
+from ctxlab.tokens.sent import Call, is_bare, sent_parts
 
 
 class ScriptCounter(Counter):
@@ -85,16 +85,15 @@ class ScriptCounter(Counter):
             framing = self.PER_RESULT
         elif message.name:
             framing += self.text(message.name)
-        content = message.content
-        if isinstance(content, str) and not isinstance(message, AIMessage):
-            return framing + self.text(content)  # as most messages are
+        if is_bare(message):  # as most messages are
+            return framing + self.text(message.content)  # type: ignore[arg-type]
         sent = sent_parts(message)
-        total = framing + sum(map(self.text, sent.texts)) + self.media.of(sent.media)
-        return total + self._calls(sent.calls)
+        total = framing + sum(map(self.text, sent.texts)) + self._calls(sent.calls)
+        return total + self.media.of(sent.media) if sent.media else total
 
     @override
     def calls(self, message: BaseMessage) -> float:
-        return self._calls(sent_parts(message).calls)
+        return 0.0 if is_bare(message) else self._calls(sent_parts(message).calls)
 
     def _calls(self, calls: Sequence[Call]) -> float:
         if not calls:

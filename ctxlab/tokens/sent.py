@@ -112,18 +112,28 @@ def to_json(value: Any) -> str:
         )
 
 
+def is_bare(message: BaseMessage) -> bool:
+    """Return whether all that is sent of a message is its content, a text."""
+    if not isinstance(message.content, str):
+        return False
+    return not isinstance(message, AIMessage) or not (
+        message.tool_calls or message.invalid_tool_calls or message.additional_kwargs
+    )
+
+
 def sent_parts(message: BaseMessage) -> Sent:
     """Return what of `message` is sent: texts, calls and media, each once."""
     sent = Sent()
     if isinstance(message, AIMessage):
-        sent.calls += [
+        sent.calls = [
             Call(call["name"], to_json(call["args"]), call["id"] or "")
             for call in message.tool_calls
         ]
-        sent.calls += [
-            Call(bad["name"] or "", bad["args"] or "", bad["id"] or "")
-            for bad in message.invalid_tool_calls
-        ]
+        if message.invalid_tool_calls:
+            sent.calls += [
+                Call(bad["name"] or "", bad["args"] or "", bad["id"] or "")
+                for bad in message.invalid_tool_calls
+            ]
         if message.additional_kwargs:
             _add_extras(sent, message.additional_kwargs)
     if isinstance(message.content, str):
