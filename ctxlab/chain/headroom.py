@@ -22,7 +22,7 @@ from ctxlab.chain.asked import asked_by_model
 from ctxlab.chain.call import ANSWERS_TO_SEARCH, Call
 from ctxlab.chain.learning import learn
 from ctxlab.chain.protection import finished
-from ctxlab.chain.samples import answer_tokens, entry_of
+from ctxlab.chain.samples import entry_of
 
 NEEDS_A_LOOK = frozenset(("view", "refused", "window_full"))  # in an answer's entry
 
@@ -82,5 +82,6 @@ def highest_bill(call: Call) -> float:
             return math.inf
         if not billed > fixed >= 0 <= local:
             return math.inf
-        highest = max(highest, billed - fixed + (answer_tokens(answer) or 0))
+        written = answer.usage_metadata["output_tokens"] if answer.usage_metadata else 0
+        highest = max(highest, billed - fixed + written)
     return highest

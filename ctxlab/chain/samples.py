@@ -50,7 +50,7 @@ def answer_tokens(message: BaseMessage) -> float | None:
     if not usage or not usage.get("output_tokens"):
         return None
     details = usage.get("output_token_details") or {}
-    less = usage["output_tokens"] - (details.get("reasoning") or 0)
+    less = usage["output_tokens"] - max(0, details.get("reasoning") or 0)
     return float(less if less >= 0 else usage["output_tokens"])  # reasoning is on top
 
 

@@ -62,9 +62,10 @@ class HistoryMeter:
     def measure(self, messages: Sequence[BaseMessage]) -> History:
         """Return `messages` measured, with sums and digests."""
         own = messages if isinstance(messages, list) else list(messages)
+        first = own[0] if own else None
         for line in reversed(self._lines):
             objects = line.objects
-            if _same_objects(objects, own):
+            if objects and objects[0] is first and _same_objects(objects, own):
                 return self._went_on(line, objects, own)
         return self._reloaded(list(own))  # not the caller's, whose list may change
 
@@ -101,22 +102,23 @@ class HistoryMeter:
         went_on = line is not None and length == len(line.faces)
         sizes = (self._memo.count if went_on else self._memo.sizes)(new, faces)
         with self._lock:
-            line = self._continued(line, length, faces, sizes)
+            if line is not None and length == len(line.faces):
+                line.grow(faces, sizes)
+            else:
+                line = self._beside(line, length, faces, sizes)
             line.objects = own
             if own:
                 self._keep(line)
         return History(line, own, len(own))
 
-    def _continued(
+    def _beside(
         self, line: Line | None, length: int, faces: list[Face], sizes: list[Size]
     ) -> Line:
         """Return a line whose first `length` contents are shared, and then these."""
         if line is None:
             return Line(self._memo, faces, sizes)
-        if faces and len(line.faces) != length:  # it goes on differently
-            return line.fork(length, faces, sizes)
-        line.grow(faces, sizes)
-        return line
+        # Without further contents it is the beginning of that line.
+        return line.fork(length, faces, sizes) if faces else line
 
     def _keep(self, line: Line) -> None:
         """Make `line` the newest."""
@@ -126,7 +128,7 @@ class HistoryMeter:
 
 
 def _same_objects(known: list[BaseMessage], own: list[BaseMessage]) -> bool:
-    """Tell whether one of two lists begins with all of the other.
+    """Tell whether one of two lists, which begin alike, begins with all of the other.
 
     Comparing lists passes over identical objects at 1 ns each, `is` in a loop at 20.
     `<=` does so for lists of different lengths as well, and compares two messages for
@@ -134,7 +136,7 @@ def _same_objects(known: list[BaseMessage], own: list[BaseMessage]) -> bool:
     same; to Python an argument 1 equals True and 1.0.
     """
     last = min(len(known), len(own)) - 1
-    if last < 0 or known[0] is not own[0] or known[last] is not own[last]:
+    if known[last] is not own[last]:
         return False
     try:
         return known <= own if len(known) <= len(own) else own <= known
