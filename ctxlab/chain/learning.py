@@ -8,6 +8,7 @@ Lesson: 07_fit_the_overhead.
 """
 
 import math
+from copy import copy
 from typing import Any
 
 from langchain.agents.middleware import ModelResponse
@@ -27,8 +28,8 @@ def learn(call: Call, response: ModelResponse[Any]) -> ModelResponse[Any]:
             entry = sample_entry(call, message)
             if not entry:
                 return response
-            metadata = {**message.response_metadata, METADATA_KEY: entry}
-            noted = message.model_copy(update={"response_metadata": metadata})
+            noted = copy(message)  # it may be another's, too: of a cache, of a list
+            noted.response_metadata = {**message.response_metadata, METADATA_KEY: entry}
             result = [*response.result]
             result[place] = noted
             return ModelResponse(result, response.structured_response)
