@@ -158,7 +158,7 @@ def test_a_conversation_without_any_bill_is_not() -> None:
 def test_many_answers_are_left_to_the_fit() -> None:
     history = [m for _ in range(40) for m in (HumanMessage("q"), AIMessage("a"))]
     call = call_for(quiet(), [*history, HumanMessage("q")])
-    assert highest_bill(call) == math.inf
+    assert not far_below(call)
 
 
 def test_what_bounds_no_slope_is_looked_at() -> None:

@@ -71,10 +71,10 @@ class Call:
         self.history = self.policy.meter.measure(self.messages)
         self.answers = self.history.answers(ANSWERS_TO_SEARCH)[::-1]
         self._estimate = None
-        for remembered in ("newest_user", "fit", "before_tokens", "language"):
+        for remembered in ("fit", "before_tokens", "language"):
             self.__dict__.pop(remembered, None)
 
-    @cached_property
+    @property
     def newest_user(self) -> int | None:
         """Index of the newest user message, or None."""
         return self.history.newest_user

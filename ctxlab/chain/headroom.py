@@ -7,6 +7,7 @@
 No signal can exceed the highest bill so far, with what was answered, plus the whole
 history at the steepest slope that a fit may have. Where even that is below the trigger,
 nothing is fitted, recalled or weighed: a call of a short session takes half as long.
+Beyond 32 answers a fit takes no longer than a look at all of them.
 
 Left out here: the signals themselves (`ctxlab.estimates`). Lesson:
 10_protect_the_call.
@@ -30,8 +31,10 @@ NEEDS_A_LOOK = frozenset(("view", "refused", "window_full"))  # in an answer's e
 def far_below(call: Call) -> bool:
     """Return whether the chain would send a request as it is, whatever it estimates."""
     policy = call.policy
-    if policy.listeners or policy.waiting or asked_by_model(call.messages):
+    if call.history.answer_count > ANSWERS_TO_SEARCH or policy.listeners:
         return False  # a listener is told the estimate
+    if policy.waiting or asked_by_model(call.messages):
+        return False
     most, budget = most_tokens(call), call.budget
     if most == math.inf or (budget.ceiling and most >= budget.ceiling):
         return False
@@ -62,11 +65,9 @@ def most_tokens(call: Call) -> float:
 def highest_bill(call: Call) -> float:
     """Return the most that an answer and its request cost, less the fixed part then.
 
-    Zero without any bill. Infinity with more answers than are looked through, and where
-    one of them was given through a view, or has no sample that can be meant.
+    Zero without any bill. Infinity where an answer was given through a view, or has no
+    sample that can be meant.
     """
-    if call.history.answer_count > ANSWERS_TO_SEARCH:
-        return math.inf
     highest = 0.0
     for index in call.answers:
         answer: Any = call.messages[index]
