@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,6 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.errors import GraphInterrupt
+from langgraph.runtime import Runtime
+from langgraph.store.memory import InMemoryStore
 
 from ctxlab.calibration import LinearCalibration
 from ctxlab.chain import Call
@@ -222,6 +225,19 @@ def test_every_other_error_goes_on_to_the_caller(
     with pytest.raises(type(error)) as raised:
         asyncio.run(desk.acall(big())) if asynchronous else desk.call(big())
     assert raised.value is error and len(desk.sent) == 1
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_wrong_namespace_shows_at_the_first_call(asynchronous: bool) -> None:
+    desk = quiet(namespace=lambda runtime: ("views", "a.b"))
+    request = replace(desk.request(big()), runtime=Runtime(store=InMemoryStore()))
+    hooks = desk.middleware
+    with pytest.raises(ValueError, match="a tuple of names without dots"):
+        if asynchronous:
+            asyncio.run(hooks.awrap_model_call(request, desk.aanswer))
+        else:
+            hooks.wrap_model_call(request, desk.answer)
+    assert not desk.sent
 
 
 def test_after_a_run_its_messages_are_let_go_of() -> None:

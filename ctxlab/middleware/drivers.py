@@ -43,6 +43,7 @@ FIRST_WAIT, LONGEST_WAIT = 0.001, 0.05
 def answer(call: Call, handler: Handler, shelves: Shelves) -> Any:
     """Answer a call, in this thread: straight where nothing can be due."""
     if far_below(call):
+        shelves.check(call.request.runtime)
         try:
             return passed(call, handler(call.request))
         except GraphBubbleUp:
@@ -57,6 +58,7 @@ def answer(call: Call, handler: Handler, shelves: Shelves) -> Any:
 async def aanswer(call: Call, handler: AsyncHandler, shelves: Shelves) -> Any:
     """Answer a call without blocking the event loop."""
     if far_below(call):
+        shelves.check(call.request.runtime)
         try:
             return passed(call, await handler(call.request))
         except GraphBubbleUp:

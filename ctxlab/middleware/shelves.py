@@ -131,6 +131,17 @@ class Shelves:
             _check_namespace(place)
         return Shelf(store, place, runtime, self.ttl)
 
+    def check(self, runtime: Any) -> None:
+        """Have a function of the runtime name its namespace, though nobody needs it.
+
+        What is wrong with it shows at the first call, not at the first compaction.
+
+        Raises:
+            ValueError: The namespace is empty or holds what a store refuses.
+        """
+        if callable(self.namespace):
+            self.of(runtime)
+
 
 def thread_runtime(thread_id: str, store: BaseStore | None) -> Runtime[Any]:
     """Return a runtime that stands for a thread outside of a run."""
