@@ -26,7 +26,9 @@ from ctxlab.middleware import RequestOnlySummarizationMiddleware
 from tests.agents import words
 from tests.requests import Desk, refused
 from tests.strategies import conversations
+from tests.test_invariants import live_through
 
+BOTH: Any = {"tokens": 900, "messages": 8}
 SAMPLE = {
     "local_input_tokens": 40,
     "provider_input_tokens": 900,
@@ -91,6 +93,43 @@ def test_with_a_listener_and_without_the_same_is_sent_and_written(name: str) -> 
 
 def entries(messages: Any) -> list[Any]:
     return [m.response_metadata for m in messages if isinstance(m, AIMessage)]
+
+
+trials = st.fixed_dictionaries(
+    {
+        "trigger": st.sampled_from([("tokens", 900), ("tokens", 4_000), BOTH]),
+        "keep": st.sampled_from([("tokens", 250), ("messages", 4)]),
+        "overhead_tokens": st.sampled_from([0, 200]),
+        "max_input_tokens": st.sampled_from([None, 2_000, 8_000]),
+        "use_reported_usage": st.booleans(),
+        "remember": st.booleans(),
+    }
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    messages=conversations(max_steps=18),
+    trial=trials,
+    scales=st.lists(st.sampled_from([0, 0.3, 1, 1.3, 20]), min_size=1, max_size=4),
+    refuses_at=st.sampled_from([None, 1, 3]),
+)
+def test_the_lane_changes_nothing(
+    messages: list[Any], trial: Any, scales: list[float], refuses_at: int | None
+) -> None:
+    def lived(desk: Desk) -> list[Any]:
+        count = desk.middleware.policy.counter
+        desk.failures = {refuses_at or 0: overflow_error("openai", 1_000, 900)}
+        desk.bill = lambda sent: round(
+            scales[len(sent) % len(scales)] * (50 + count(sent))
+        )
+        return [
+            (reply.text, reply.response_metadata, [[m.text for m in r] for r in sent])
+            for _, reply, sent in live_through(desk, messages)
+        ]
+
+    listened = Desk(middleware(**trial))
+    assert lived(listened) == lived(quiet(**trial))
 
 
 @settings(max_examples=80, deadline=None)

@@ -32,6 +32,7 @@ from ctxlab.chain.remembering import (
 )
 from ctxlab.chain.samples import entry_of
 from ctxlab.chain.trimming import trim
+from ctxlab.estimates import Estimate
 from ctxlab.overflow import is_context_overflow, stated_limit
 
 Response = ModelResponse[Any] | ExtendedModelResponse[Any]
@@ -155,10 +156,10 @@ def overflow(call: Call, error: Exception) -> Exception:
 
 def recover(call: Call, error: Exception) -> Generator[Effect, Any, Response]:
     """Layer 5: compact harder, call exactly once more, else stop visibly."""
+    refused_at, estimate = call.local, call.estimate  # as long as the limit is news
     call.budget = call.policy.budget(call.request)
     call.notes.append("the provider refused the request as too long")
-    refused_at = call.local
-    target = smaller_target(call)
+    target = smaller_target(call, estimate)
     yield from compact(call, target, urge="forced")
     yield from trimmed(call, target)
     if call.local >= refused_at:
@@ -175,14 +176,14 @@ def answered(call: Call, response: ModelResponse[Any]) -> ModelResponse[Any]:
     return learn(call, response)
 
 
-def smaller_target(call: Call) -> int:
+def smaller_target(call: Call, estimate: Estimate) -> int:
     """Return a size that fits although the estimate was wrong.
 
     The request was at least as large as the limit. What the estimate missed is
     taken for a fixed part that nobody sees, and taken off; never more than half of
     what was refused remains.
     """
-    estimated = call.estimate.local + call.fixed.tokens
+    estimated = estimate.local + call.fixed.tokens
     target = min(call.budget.keep_tokens, HARDER * estimated)
     if call.budget.limit:
         missed = max(0.0, call.budget.limit - estimated)
