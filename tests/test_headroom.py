@@ -13,7 +13,7 @@ from langgraph.errors import GraphInterrupt
 from langgraph.runtime import Runtime
 from langgraph.store.memory import InMemoryStore
 
-from ctxlab.calibration import LinearCalibration
+from ctxlab.calibration import Line, LinearCalibration
 from ctxlab.chain import Call
 from ctxlab.chain.asked import COMPACT_TOOL
 from ctxlab.chain.headroom import far_below, highest_bill, most_tokens
@@ -186,6 +186,14 @@ def test_an_answer_with_more_to_tell_than_a_bill_is_looked_at(strange: Any) -> N
     assert highest_bill(call) == math.inf and not far_below(call)
 
 
+@pytest.mark.parametrize("usage", [{}, {"output_tokens": None}], ids=str)
+def test_usage_that_nobody_validated_is_looked_at_and_costs_no_turn(usage: Any) -> None:
+    desk, history = quiet(), answered(**SAMPLE)
+    history[1].usage_metadata = {"input_tokens": 900, **usage}
+    assert not far_below(call_for(desk, history))
+    assert desk.call(history).text == "ok"
+
+
 def test_a_bill_without_a_sample_is_looked_at() -> None:
     assert not far_below(call_for(quiet(), answered()))
 
@@ -208,6 +216,30 @@ def test_what_bounds_no_slope_is_looked_at() -> None:
     assert not far_below(call_for(desk, answered(**SAMPLE)))
     silent = quiet(calibration=LinearCalibration(), use_reported_usage=False)
     assert far_below(call_for(silent, answered(**SAMPLE)))
+
+
+class Prior(LinearCalibration):
+    """It knows something before the first bill."""
+
+    def fit(self, samples: Any, *, fixed_tokens: float | None = None) -> Line:
+        return Line(60_000, 1)
+
+
+def test_a_calibration_that_needs_no_bill_is_asked() -> None:
+    desk = quiet(calibration=Prior())
+    history = [*big(), AIMessage("and"), HumanMessage("now?")]
+    assert not far_below(call_for(desk, history))
+    desk.call(history)
+    assert len(desk.sent[0]) < len(history)
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_what_fails_behind_the_model_is_no_overflow(asynchronous: bool) -> None:
+    desk = quiet(overflow_patterns=["has no attribute"])
+    desk.answer = lambda request: desk.sent.append([])  # type: ignore[method-assign]
+    with pytest.raises(AttributeError, match="has no attribute 'result'"):
+        asyncio.run(desk.acall(big())) if asynchronous else desk.call(big())
+    assert len(desk.sent) == 1
 
 
 def test_what_the_model_or_code_asked_for_is_done() -> None:

@@ -73,13 +73,13 @@ def usable_input_tokens(usage: Mapping[str, Any] | None) -> int | None:
     ...     "input_token_details": {"cache_read": 90}})
     100
     """
-    if not isinstance(usage, dict):  # as it always is; asking for a Mapping takes long
+    if not isinstance(usage, (dict, Mapping)):  # nearly always the first, which is fast
         return None
     tokens = _number(usage.get("input_tokens"))
     if tokens is None or tokens < 1:
         return None
     details = usage.get("input_token_details")
-    if not details or not isinstance(details, dict):
+    if not details or not isinstance(details, (dict, Mapping)):
         return int(tokens)
     read, written = details.get("cache_read"), details.get("cache_creation")
     cached = max(0, _number(read) or 0) + max(0, _number(written) or 0)

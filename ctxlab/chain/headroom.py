@@ -8,6 +8,7 @@ No signal can exceed the highest bill so far, with what was answered, plus the w
 history at the steepest slope that a fit may have. Where even that is below the trigger,
 nothing is fitted, recalled or weighed: a call of a short session takes half as long.
 Beyond 32 answers a fit takes no longer than a look at all of them.
+Where the lane ends, fits begin from the samples in the answers, as in a new process.
 
 Left out here: the signals themselves (`ctxlab.estimates`). Lesson:
 10_protect_the_call.
@@ -53,9 +54,9 @@ def most_tokens(call: Call) -> float:
     answer, and its slope has a limit (see `AnchoredCalibration`).
     """
     policy, unseen, slope = call.policy, highest_bill(call), 1.0
-    if unseen and policy.settings.use_reported_usage:
+    if call.answers and policy.settings.use_reported_usage:
         if not isinstance(policy.fits.calibration, AnchoredCalibration):
-            return math.inf
+            return math.inf  # nobody knows what others predict, even from no bill
         slope = policy.fits.calibration.max_scale
     unseen = max(unseen, policy.settings.overhead_tokens)
     # All three terms are rounded up, one by one.
@@ -71,18 +72,19 @@ def highest_bill(call: Call) -> float:
     highest = 0.0
     for index in call.answers:
         answer: Any = call.messages[index]
-        entry = entry_of(answer)
-        if not entry and not answer.usage_metadata:
+        entry, usage = entry_of(answer), answer.usage_metadata
+        if not entry and not usage:
             continue
         if not NEEDS_A_LOOK.isdisjoint(entry):
             return math.inf
         local: Any = entry.get("local_input_tokens")
         billed: Any = entry.get("provider_input_tokens")
         fixed: Any = entry.get("fixed_tokens")
-        if not (type(local) is type(billed) is int and type(fixed) in (int, float)):
+        written: Any = usage.get("output_tokens") if usage else 0
+        whole = type(local) is type(billed) is type(written) is int
+        if not (whole and type(fixed) in (int, float)):
             return math.inf
-        if not billed > fixed >= 0 <= local:
+        if not (billed > fixed >= 0 <= local and written >= 0):
             return math.inf
-        written = answer.usage_metadata["output_tokens"] if answer.usage_metadata else 0
         highest = max(highest, billed - fixed + written)
     return highest

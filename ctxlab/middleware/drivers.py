@@ -45,11 +45,13 @@ def answer(call: Call, handler: Handler, shelves: Shelves) -> Any:
     if far_below(call):
         shelves.check(call.request.runtime)
         try:
-            return passed(call, handler(call.request))
+            response = handler(call.request)
         except GraphBubbleUp:
             raise
         except Exception as error:
             flow = layer_5(call, error)
+        else:
+            return passed(call, response)
     else:
         flow = layers(call)
     return drive(flow, handler, call.policy.writer, shelves.of(call.request.runtime))
@@ -60,11 +62,13 @@ async def aanswer(call: Call, handler: AsyncHandler, shelves: Shelves) -> Any:
     if far_below(call):
         shelves.check(call.request.runtime)
         try:
-            return passed(call, await handler(call.request))
+            response = await handler(call.request)
         except GraphBubbleUp:
             raise
         except Exception as error:
             flow = layer_5(call, error)
+        else:
+            return passed(call, response)
     else:
         flow = layers(call)
     shelf = shelves.of(call.request.runtime)
